@@ -32,7 +32,7 @@ _submodules = ("datasets", "formula", "plots", "sklearn")
 
 
 def __getattr__(name: str) -> Any:
-    """What nothing above needs, models, functions and submodules, imported when first asked for."""
+    """Import models, functions and submodules when first asked for."""
     if name in _submodules:
         return import_module(f"{__name__}.{name}")
     if name not in _LATE and name not in registry.MODELS:

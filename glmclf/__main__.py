@@ -15,7 +15,7 @@ from glmclf import registry
 
 BINARY, REGRESSIONS = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
 GENERATIVE, DISCRIMINANTS = registry.lower_case(*registry.GENERATIVE), registry.lower_case("discriminant")
-#: the models that have an option which not all have
+#: models that have an option, for options that not all models have
 HAVE = {
     "event": BINARY,
     "reference": (*registry.lower_case("multinomial"), *GENERATIVE),
@@ -42,7 +42,7 @@ HAVE = {
     "smoothing": registry.lower_case("naive_bayes"),
     "unknown": registry.lower_case("naive_bayes"),
 }
-#: value and meaning of each option but for --format and --version; one without a value is a switch
+#: value and meaning of each option except --format and --version; an option without a value is a switch
 OPTIONS = {
     "event": ("LEVEL", "level of the response whose probability is modelled"),
     "reference": ("LEVEL", "level to compare the others with"),
@@ -76,11 +76,11 @@ OPTIONS = {
     "unknown": ("HOW", "raise (default) or missing: what a level is that the rows of the fit do not have"),
     "discriminant": (None, "print the implied logit even where it has many coefficients (qda: the quadratic one)"),
 }
-FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # what goes to fit()
-COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of a covariance type
+FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # options that are keywords of fit()
+COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of one covariance type
 NUMBERS = ("prior_smoothing", "ridge", "smoothing")
 WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor", "target", "unknown", "pooled")
-#: a keyword of Python with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
+#: a Python keyword with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
 KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
 )
@@ -110,19 +110,19 @@ exit status: 0, 1 where the data give no estimate, 2 where the input cannot be u
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors take one line."""
+    """Argument parser with errors on one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"glmclf: error: {message}; see python -m glmclf --help\n")
 
 
 def spelled(name: str) -> str:
-    """An option as the shell has it."""
+    """Spell an option as the shell takes it."""
     return f"--{name.replace('_', '-')}"
 
 
 def meaning(name: str) -> str:
-    """What an option says."""
+    """Help text of an option."""
     text = OPTIONS[name][1]
     if "{cov_types}" in text:
         from glmclf.inference.covariance import wording
@@ -132,7 +132,7 @@ def meaning(name: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Arguments of the command."""
+    """Parser of the command's arguments."""
     from glmclf import __version__, datasets
 
     data = "\n".join(f"  {name:10} {datasets.CATALOGUE[name][2]}" for name in datasets.names())
@@ -158,8 +158,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def read(source: str) -> Any:
-    """The table that DATA names: a shipped data set, what `data=` takes as a path, a .dta file, or csv on standard
-    input."""
+    """Read the table that DATA names: a shipped data set, a path that `data=` takes, a .dta file, or csv on stdin."""
     import pandas as pd
 
     from glmclf import datasets
@@ -192,12 +191,12 @@ def read(source: str) -> Any:
         raise ValueError(f"cannot read {source!r}: {printable(error)}") from None
     except ImportError:
         raise ValueError(f'reading {source!r} needs pyarrow: pip install "glmclf[parquet]"') from None
-    except Exception as error:  # a file that is none of its kind breaks a reader in many ways
+    except Exception as error:  # readers raise many types of errors for a file of another format
         raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_csv(source: str) -> Any:
-    """A csv file, or standard input; names that stand twice in its first line stay the same, to be refused."""
+    """Read a csv file or standard input; names that occur twice in the header stay duplicates, which are refused."""
     import pandas as pd
 
     from glmclf import datasets
@@ -212,7 +211,7 @@ def read_csv(source: str) -> Any:
 
 
 def printable(error: Exception) -> str:
-    """An error's words, whatever bytes it quotes."""
+    """Message of an error, printable whatever bytes it quotes."""
     return str(error).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -275,7 +274,7 @@ def check_query(query: str) -> str:
 
 
 def chosen(query: str, frame: Any) -> Any:
-    """A bool for each row: whether it meets the condition."""
+    """Boolean mask of the rows that meet a condition."""
     try:
         return frame.eval(check_query(query), engine="python")
     except (NameError, TypeError, AttributeError, SyntaxError, NotImplementedError) as error:
@@ -283,7 +282,7 @@ def chosen(query: str, frame: Any) -> Any:
 
 
 def number(text: str, option: str) -> float:
-    """A number of the command line."""
+    """Read a number from the command line."""
     try:
         return float(text)
     except ValueError:
@@ -291,7 +290,7 @@ def number(text: str, option: str) -> float:
 
 
 def whole(text: str, option: str) -> int:
-    """A whole number of the command line."""
+    """Read a whole number from the command line."""
     try:
         return int(text)
     except ValueError:
@@ -318,7 +317,7 @@ def prior_probabilities(text: str, formula: str, frame: Any) -> Any:
 
 
 def families(text: str) -> dict[str, str]:
-    """Family of each feature that is named; a name, as C(g, levels=[1, 2]), may hold commas and = itself."""
+    """Read families by feature; a feature's name, as C(g, levels=[1, 2]), may contain commas and equals signs."""
     pair = r"(.+?) *= *(\w+) *(?:,|$)"
     pairs = re.findall(pair, text)
     if not pairs or re.sub(pair, "", text):
@@ -351,7 +350,7 @@ def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
 
 
 def fit(args: argparse.Namespace) -> Any:
-    """The results that the arguments ask for."""
+    """Fit the model that the arguments describe."""
     frame = read(args.data)
     fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
     for name in FIT:
@@ -371,7 +370,7 @@ def fit(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit, print the summary on stdout and each warning as a line on stderr; the exit status."""
+    """Fit, print the summary on stdout and each warning as a line on stderr; return the exit status."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -384,7 +383,7 @@ def run(args: argparse.Namespace) -> int:
             summary.extra_txt = in_shell(summary.extra_txt)
         text = getattr(summary, f"as_{args.format}")()
         if args.format == "latex":
-            text = re.sub(r"--(?=[a-z])", "-{}-", text)  # two hyphens in a row would be set as a dash
+            text = re.sub(r"--(?=[a-z])", "-{}-", text)  # LaTeX sets two hyphens as a dash
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)
@@ -392,18 +391,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def one_line(message: object) -> str:
-    """A message on a single line, with options as the shell has them."""
+    """Message on a single line, with options as the shell takes them."""
     return in_shell(" ".join(str(message).split()))
 
 
 def in_shell(text: str) -> str:
-    """Advice with the options of the shell for Python's keywords: ``smoothing=.5`` is --smoothing .5."""
+    """Translate advice from Python's keywords to the shell's options: ``smoothing=.5`` is --smoothing .5."""
     text = text.replace("summary(discriminant=True)", "--discriminant")
     return KEYWORD.sub(lambda found: " ".join([spelled(found["name"]), *value_in_shell(found["value"])]), text)
 
 
 def value_in_shell(text: str | None) -> list[str]:
-    """The value of a keyword as the shell takes it; nothing where there is none, or the option is a switch."""
+    """Value of a keyword as the shell takes it; empty where there is none, or the option is a switch."""
     if text is None or text == "True":
         return []
     try:
@@ -420,7 +419,7 @@ def value_in_shell(text: str | None) -> list[str]:
 
 
 def misfit(args: argparse.Namespace) -> str | None:
-    """What is wrong with a set of options that are each known."""
+    """Error message for a combination of options that do not go together, or None."""
     for name in OPTIONS:
         if getattr(args, name) == "" or (name == "groups" and "" in (args.groups or ())):
             return f"{spelled(name)} needs a value: {meaning(name)}"
@@ -444,7 +443,7 @@ def misfit(args: argparse.Namespace) -> str | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; 0, or 1 where the data give no estimate, or 2 where the input cannot be used.
+    """Run the command: exit status 0, or 1 where the data give no estimate, or 2 where the input cannot be used.
 
     Parameters
     ----------
@@ -466,7 +465,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no error
+            stream.reconfigure(errors="backslashreplace")  # characters that a terminal cannot show are escaped
     args = parser().parse_args(argv)
     wrong = misfit(args)
     if wrong is not None:
@@ -474,7 +473,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run(args)
     except BrokenPipeError:
-        # the reader has seen enough; the interpreter's own flush at exit must not complain
+        # the reader of a pipe has closed it; the interpreter's flush at exit must not fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

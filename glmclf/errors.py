@@ -1,4 +1,4 @@
-"""Every exception and warning that glmclf raises.
+"""Exceptions and warnings that glmclf raises.
 
 Bad input is a `DataError` (a `ValueError`); data for which an estimate does not exist, or is not unique, is an
 `EstimationError` (also a `ValueError`). Existing ``except ValueError`` clauses therefore work.
@@ -34,7 +34,7 @@ class FormulaError(DataError):
 
 
 class MissingDataError(DataError):
-    """Missing values where none are allowed, or no complete row left."""
+    """Missing values where none are allowed, or no complete row remains."""
 
 
 class UnseenLevelError(DataError):

@@ -1,4 +1,4 @@
-"""The models by name, with their modules and kinds: the one table that all other parts of the package read.
+"""Registry of models by name, with their modules and kinds: the one table that all other parts of the package read.
 
 A new model is a line here: saving, `detect_separation`, the shell, scikit-learn and `formula.api` know it from then on.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class ModelEntry(NamedTuple):
-    """Where the class of a model is, and of what kind it is.
+    """Entry of the registry: module and kind of a model.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ MODELS = {
 }
 REGRESSIONS = ("binary", "multinomial")
 GENERATIVE = ("discriminant", "naive_bayes")
-LOWER_CASE = {name.lower(): name for name in MODELS}  # as the shell, `formula.api` and `model=` write them
+LOWER_CASE = {name.lower(): name for name in MODELS}  # spelling of the shell, `formula.api` and `model=`
 
 
 def names(*kinds: str) -> list[str]:
@@ -54,5 +54,5 @@ def listed(kinds: Sequence[str], last: str = "and") -> str:
 
 
 def model_class(name: str) -> Any:
-    """The class of a model by its name, its module imported where it is not yet."""
+    """Class of a model by its name; imports its module if needed."""
     return getattr(import_module(MODELS[name].module), name)

@@ -1,4 +1,4 @@
-"""The models as a scikit-learn estimator, for pipelines, searches and cross-validation.
+"""Models as a scikit-learn estimator, for pipelines, searches and cross-validation.
 
 Needs scikit-learn (``pip install 'glmclf[sklearn]'``).
 """
@@ -38,7 +38,7 @@ LINEAR = (*registry.names(*registry.REGRESSIONS), "LDA")
 
 
 class FormulaClassifier(ClassifierMixin, BaseEstimator):
-    """Any of the models as a scikit-learn classifier, described by a formula.
+    """Scikit-learn classifier with any model of the package, described by a formula.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return {**super().get_params(deep), **self._options}
 
     def set_params(self, **params: Any) -> FormulaClassifier:
-        """Change parameters; what the model does not know is refused by `fit`.
+        """Change parameters; `fit` refuses those that the model does not know.
 
         Parameters
         ----------
@@ -140,10 +140,10 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
                 self._options = {**self._options, name: value}
         return self
 
-    _responses: Sequence[str] = ()  # variables of the left side, where it is evaluated in the table
+    _responses: Sequence[str] = ()  # variables of the formula's left side, where it is evaluated in the table
 
     def _class(self) -> type[Any]:
-        """The class of the model."""
+        """Class of the model."""
         if isinstance(self.model, str) and self.model.lower() in registry.LOWER_CASE:
             return registry.model_class(registry.LOWER_CASE[self.model.lower()])
         if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
@@ -152,7 +152,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         raise ValueError(f"model={self.model!r}: choose one of {known}, or a class of glmclf")
 
     def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        """Keywords of the model, the method that fits it, and its keywords."""
+        """Split the options: keywords of the model, the name of the method that fits it, and keywords of the method."""
         options, method = dict(self._options), "fit"
         if options.get("alpha") is not None:
             method = "fit_regularized"
@@ -226,7 +226,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
-        """`sample_weight` as the model takes it."""
+        """Keyword in which the model takes `sample_weight`."""
         if self.weight_type not in ("weights", "freq_weights"):
             raise ValueError(f'weight_type={self.weight_type!r}: choose "weights" or "freq_weights"')
         if sample_weight is None:
@@ -241,7 +241,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return {self.weight_type: weights}
 
     def _table(self, X: Any, y: Any, reset: bool, allow_nan: bool) -> tuple[pd.DataFrame, ndarray | None]:
-        """The variables as a table, and labels; names and numbers of columns are noted or checked."""
+        """Convert variables to a table, and labels to an array; note or check names and numbers of columns."""
         own = reset and y is None
         if own and (self.formula is None or "~" not in self.formula):
             raise ValueError(
@@ -285,7 +285,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _response_name(self, y: Any, table: pd.DataFrame, options: dict[str, Any]) -> str:
-        """A name for labels that came beside the table: that of the formula or of y, where it means nothing else.
+        """Name for labels that are given beside the table: the name in the formula or of y, where it means nothing
+        else.
 
         Options name columns, too (`offset`, `groups`): no word of theirs and no column of X is taken.
         """
@@ -298,7 +299,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return next(name for i in itertools.count() if (name := f"y{i}") not in taken)
 
     def _right_side(self, columns: Any) -> str:
-        """What stands right of the formula's tilde."""
+        """Right side of the formula."""
         if self.formula is None:
             return " + ".join(map(code_of, columns))
         return (self.formula.partition("~")[2] if "~" in self.formula else self.formula).strip()
@@ -330,7 +331,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return whole[0], whole[1]
 
     def _judged(self, table: pd.DataFrame) -> tuple[ndarray, ndarray, ndarray]:
-        """Log probabilities and probabilities of the model's levels, and which rows lack a feature and have them."""
+        """Log probabilities and probabilities of the model's levels, and a mask of rows that lack a feature."""
         res = self.results_
         if not hasattr(res, "_n_missing"):
             return *res._log_p(table, None)[:2], np.zeros(len(table), dtype=bool)
@@ -339,7 +340,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return log_p, np.exp(log_p), res._n_missing(values) > 0
 
     def _places(self) -> list[int]:
-        """Places among the labels of the model's levels: a class whose rows have no weight is none of them."""
+        """Places of the model's levels among the labels; a class whose rows have no weight is no level."""
         labels = self.classes_.tolist()
         return [labels.index(level) for level in self._levels()]
 
@@ -449,7 +450,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return values if len(labels) > 2 else values[:, [1]] - values[:, [0]]
 
     def _signed(self, values: ndarray, kind: str) -> ndarray:
-        """Coefficients of the second class, where the model is of the first."""
+        """Coefficients with the sign of the second class as the event, whichever event the model has."""
         if self._levels()[1] == self.classes_[1]:
             return values
         link = getattr(self.results_.model, "link", None)
@@ -459,7 +460,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All strings in the value of an option."""
+    """Iterate over all strings in the value of an option."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -32,6 +32,8 @@ TWICE = {
     "Cells", "Digits", "Factor", "Gaussian", "Groups", "Multinomial", "Part", "Rows",
     "Sent", "Shown", "Source", "Streamed", "Sums", "_Line",
 }
+WITHOUT_NOUN = ("The same", "These", "Those", "It ", "This ", "That ", "Its ", "Of ")  # for who arrives by search
+ANAPHORIC: set[str] = set()
 SIZE = 20  # files of a folder that one takes in at a glance
 
 
@@ -85,3 +87,16 @@ def test_class_names_are_unique(repository):
                 where[node.name].append(module)
     twice = {name: places for name, places in where.items() if len(places) > 1}
     assert set(twice) <= TWICE, {name: places for name, places in twice.items() if name not in TWICE}
+
+
+def test_docstrings_begin_with_their_subject(repository):
+    wrong = []
+    for module, path in test_layout.modules(repository).items():
+        if module.split("/")[0] in ANAPHORIC:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                doc = ast.get_docstring(node) or ""
+                if doc.startswith(WITHOUT_NOUN):
+                    wrong.append(f"{module}: {doc.splitlines()[0]}")
+    assert not wrong, wrong

@@ -31,7 +31,7 @@ EXAMPLE = """
 
 
 def _function(lower: str, name: str) -> Callable[..., Any]:
-    """`from_formula` of a model, under its lower-case name."""
+    """Create the function of a model's lower-case name, which calls `from_formula`."""
 
     def of_formula(formula: str, data: Any, *args: Any, **keywords: Any) -> Any:
         return getattr(glmclf, name).from_formula(formula, data, *args, **{"eval_env": 1, **keywords})

@@ -1,4 +1,4 @@
-"""Model: fitting by maximum likelihood, and the likelihood at any parameters; what all regressions share."""
+"""Base class of regressions: fitting by maximum likelihood, and the likelihood at given parameters."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
-from glmclf.results.regression.omitted import SHOWN, check_new_rows, combination, empty_cell
-from glmclf.results.regression.separation import SHOWN as SHOWN_SIGNS
+from glmclf.results.regression.omitted import MAX_NAMES, check_new_rows, combination, empty_cell
+from glmclf.results.regression.separation import MAX_NAMES as MAX_SIGNS
 from glmclf.results.regression.separation import Separation, separation_report
 from glmclf.results.regression.state import FitState
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
-    """A model of a response given regressors, before it is fitted: p(y | x).
+    """Base class of regressions: a model p(y | x) of a response given regressors, before it is fitted.
 
     Subclasses build the response and the likelihood, and say where a fit starts.
     """
@@ -76,9 +76,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_constant")
     _objective_class: ClassVar[type[Objective]] = Objective
     _block_size: int | None = None
-    _left_out: Mapping[int, Mapping[int, float]] = {}  # columns that a fit left out, and what they equal
+    _left_out: Mapping[int, Mapping[int, float]] = {}  # omitted columns, and the combinations that they equal
 
-    # what a subclass supplies
+    # supplied by subclasses
     link: ClassVar[Any]
 
     @property
@@ -86,13 +86,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         raise NotImplementedError
 
     def _start(self) -> ndarray:
-        """Where a fit begins."""
+        """Parameters at which a fit starts."""
         raise NotImplementedError
 
     @property
     @named
     def df_model(self) -> int:
-        """Parameters, the constant not counted."""
+        """Number of parameters, without the constant."""
         return len(self.exog_names) - self.k_constant
 
     @property
@@ -102,14 +102,14 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return self.nobs - len(self._param_names)
 
     def _constant_column(self) -> int | None:
-        """Place of the column that is one number throughout, if there is one."""
+        """Place of a column that is one number throughout; None without such a column."""
         if "Intercept" in self.exog_names and self.formula is not None:
             return self.exog_names.index("Intercept")
         found = self._rows.constant_column()
         return None if found is None else found[0]
 
     def _new_columns(self, newdata: Any) -> Columns:
-        """Rows of the design for other data; a scipy.sparse array holds such rows."""
+        """Rows of the design for new data; a scipy.sparse array holds such rows already."""
         if is_sparse(newdata):
             return Sparse(sparse_rows(newdata, self.exog_names))
         return self._design.new_columns(newdata)
@@ -122,13 +122,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     # -------------------------------------------------------------------------------------------- likelihood
     @property
     def _unit(self) -> float:
-        """What one observation weighs: the mean of sampling weights, else 1."""
+        """Weight of one observation: the mean of sampling weights, else 1."""
         return 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / self.nobs
 
     def _objective(
         self, n_threads: int | None = None, columns: ndarray | None = None, distinct: bool = False
     ) -> Objective:
-        """The log-likelihood of all columns, or of some; if it pays and is asked for, over `distinct` rows alone."""
+        """Log-likelihood of all columns, or of some; over `distinct` rows alone if that pays and is asked for."""
         unit = 1.0 if self._frequency or self._weight_sum is None else self._weight_sum / len(self._rows)
         r, likelihood = self._counted(n_threads) if distinct else (self._rows, self._likelihood)
         blocks = r.blocks(size=self._block_size, n_threads=n_threads)
@@ -137,7 +137,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return self._objective_class(likelihood, blocks, unit)
 
     def _counted(self, n_threads: int | None = None) -> tuple[FitRows | Observations, Any]:
-        """The rows without repetition where that pays, and the likelihood of what they hold."""
+        """Distinct rows where that pays, else all rows, with the likelihood of their responses."""
         found = self._rows.distinct(self._likelihood, n_threads)
         return (self._rows, self._likelihood) if found is None else (found, of_counts(self._likelihood))
 
@@ -147,21 +147,21 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return Coordinates(len(self.exog_names), self._likelihood.n_eta)
 
     def _coordinates_without(self, omitted: Omitted) -> Coordinates:
-        """Coordinates of the columns that are left, with the offset centred unless the rows are gone."""
+        """Coordinates of the columns that are not omitted, with the offset centred unless the rows are gone."""
         found = replace(self._coordinates, omitted=omitted)
         if not self._has_offset or self._rows_ is None:
             return found
         return found.shifted(centred(self._objective(columns=found.columns))[1])
 
     def _without_regressors(self) -> tuple[Objective, ndarray]:
-        """The log-likelihood of constants alone, its offset centred, and the shift of the constants."""
+        """Log-likelihood of constants alone, with the offset centred, and the shift of the constants."""
         r, likelihood = self._counted()
         blocks = r.blocks(size=r.X.block_size).map(_alone)
         return centred(self._objective_class(likelihood, blocks))
 
     @cached_property
     def _constant(self) -> float:
-        """The part of the log-likelihood without parameters: the log binomial coefficients."""
+        """Part of the log-likelihood without parameters: the log binomial coefficients."""
         return float(self._sums[-1])
 
     @property
@@ -172,7 +172,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return self._likelihood.constant(self._rows.y, self._rows.trials)
 
     def _flat(self, params) -> ndarray:
-        """Flat parameters; 0 for those of columns that a fit left out, which are NaN in its results."""
+        """Flat array of parameters; 0 for those of omitted columns, which are NaN in results."""
         theta = self._as_flat(params)
         omitted = self._omitted_in(theta)
         return np.where(omitted, 0.0, theta) if omitted.any() else theta
@@ -189,16 +189,16 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return theta
 
     def _omitted_in(self, theta: ndarray) -> ndarray:
-        """Which flat parameters are NaN since a fit left out their columns: any combination goes with 0 for them."""
+        """Mask of the flat parameters that are NaN as a fit omitted their columns, and that count as 0."""
         k = len(self.exog_names)
         return np.isnan(theta) & np.isin(np.arange(len(theta)) % k, list(self._left_out))
 
     def _by_equation(self, theta: ndarray) -> ndarray:
-        """Flat parameters as X multiplies them."""
+        """Parameters by equation, in the shape in which X multiplies them."""
         return theta
 
     def _linear_at(self, params, X: Columns) -> ndarray:
-        """x'b of rows of the design, (n,) or (n, K-1).
+        """Linear predictors x'b of rows of the design, (n,) or (n, K-1).
 
         Infinite parameters do not count in rows where their column is 0; NaN between infinities of both signs.
         """
@@ -212,7 +212,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return eta
 
     def _linear_of_rows(self, params, exog) -> ndarray:
-        """x'b of the model's rows, or of others, with a warning where they don't obey what columns left out equal."""
+        """Linear predictors x'b of the model's rows, or of new ones, which are checked for the aliasing of columns."""
         X = self._rows.X[:] if exog is None else self._new_columns(exog)
         if exog is not None and self._left_out and self._omitted_in(self._as_flat(params)).any():
             units = None if self._rows_ is None or self._rows.streamed else roundings(self._rows.columns())
@@ -220,7 +220,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return self._linear_at(params, X)
 
     def _offset_of_rows(self, offset, exog) -> Any:
-        """The offset of the model's rows, or of others: the model's own is for its own rows alone."""
+        """Offset of the model's rows, or the offset given for new rows."""
         if offset is None and exog is None:
             return self.offset
         if offset is None and self._has_offset:
@@ -228,13 +228,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return offset
 
     def _row_offset(self, offset, exog) -> ndarray:
-        """An offset given for rows of the design: a Series by label where the rows have labels, else by position."""
+        """Align an offset with rows of the design: a Series by label where the rows have labels, else by position."""
         if isinstance(offset, pd.Series) and (exog is None or isinstance(exog, pd.DataFrame)):
             offset = align(offset, name="offset", frame=self._fit_table() if exog is None else exog)
         return np.asarray(offset, dtype=float)
 
     def _in_order(self, params):
-        """Labelled parameters in the model's order; anything else as it is."""
+        """Reorder labelled parameters to the model's order; return any others unchanged."""
         if not isinstance(params, pd.Series) or isinstance(params.index, pd.RangeIndex):
             return params
         params = respelled(params, self._param_names, self._param_index)
@@ -248,7 +248,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         eta = self._linear_at(params, r.X)
         if r.offset is not None:
             eta += r.offset
-        with np.errstate(invalid="ignore"):  # infinite parameters
+        with np.errstate(invalid="ignore"):  # products with infinite parameters
             return self._likelihood.pointwise(r.y, r.trials, eta, expected)
 
     def _weighted(self, values):
@@ -477,7 +477,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _of_full_rank(
         self, maximum, collinear: str, n_threads, movable: ndarray | None = None, distinct: bool = True
     ) -> tuple[Estimate, Objective, Coordinates]:
-        """An estimate of the columns that are no combinations of others, its objective and its coordinates.
+        """Fit the columns that are not aliased; return the estimate, its objective and its coordinates.
 
         ``maximum(objective, places, shift) -> Estimate`` raises RankDeficiency; `places` are those of its parameters,
         which are larger by `shift` than the model's, as the objective's offset is centred; `movable` says which may be.
@@ -516,11 +516,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             found = estimate(method, objective, self._flat(start_params)[places] + shift, warm=False, **options)
             if found.fit.converged or found.fit.message == RAW or found.fit.iterations >= options["maxiter"]:
                 return found
-        # a start so far off that no step leads on: begin at the usual one
+        # restart at the usual start, as no step leads on from the one given
         return estimate(method, objective, self._usual(places, shift), **options)
 
     def _usual(self, places: ndarray, shift: ndarray) -> ndarray:
-        """The usual start, with a shift that makes up for what was taken out of the offset; zeros stay zeros."""
+        """Usual start of a fit, with a shift that makes up for the centring of the offset; zeros stay zeros."""
         start = self._start()[places]
         return start + shift if start.any() else start
 
@@ -530,20 +530,20 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         tiny = [f'"{name}" (up to {size:.3g})' for name, size in sizes.items() if size > 0]
         if tiny:
             raise CollinearityError(
-                f"the scale of {', '.join(tiny[:SHOWN])}: no double holds their squares. Give these columns in another "
-                "unit, or scale them"
+                f"the scale of {', '.join(tiny[:MAX_NAMES])}: no double holds their squares. Give these columns in "
+                "another unit, or scale them"
             )
 
     def _largest(self, column: int) -> float:
         return float(self._rows.largest()[column])
 
     def _collinearity(self, omitted) -> str:
-        """Each column that is a combination of others, and the combination."""
+        """Text with each aliased column and the combination that it equals."""
         parts = []
         for j, terms in omitted.items():
             right = combination(terms, self.exog_names) or "0 in every row" + empty_cell(self.exog_names[j])
             parts.append(f'"{self.exog_names[j]}" = {right}')
-        few = "; ".join(parts[:SHOWN]) + (f"; and {len(parts) - SHOWN} more" if len(parts) > SHOWN else "")
+        few = "; ".join(parts[:MAX_NAMES]) + (f"; and {len(parts) - MAX_NAMES} more" if len(parts) > MAX_NAMES else "")
         return f"the columns of the design are linearly dependent (perfect collinearity): {few}"
 
     @staticmethod
@@ -553,7 +553,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _limit(
         self, found: Estimate, objective, coordinates, method, separation, options
     ) -> LimitEstimate | None:
-        """The estimate at infinity of a separated response; None where there is a finite one."""
+        """Limit estimate of a separated response; None where the estimate is finite."""
         if not found.vanished and found.fit.message == "converged":
             return None
         from glmclf.core.separation.limit import limit_estimate
@@ -573,7 +573,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
 
     def _cone(self, objective: Objective, theta: ndarray | None, coordinates: Coordinates) -> tuple[Any, Any]:
-        """The cone of an objective, or None, and its constraints; an error of rows in a stream that leave it open."""
+        """Recession cone of an objective, or None, and its constraints; an error if rows in a stream leave it open."""
         from glmclf.core.separation.search import find_cone, ruled_out
 
         if not objective.blocks.streamed:
@@ -589,14 +589,14 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
     def _report(self, cone, gone: Any, coordinates: Coordinates, all_signs: bool = True) -> Separation:
-        """What a cone of the columns that are left says of the model; its words alone without `all_signs`."""
+        """Report of separation from a cone of the columns not omitted; for messages only without `all_signs`."""
         from glmclf.core.separation.limit import wide_cone
 
-        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(SHOWN_SIGNS))
+        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_SIGNS))
         return separation_report(self, wide_cone(cone, coordinates), signs, gone)
 
     def _detect(self) -> Separation | None:
-        """Whether, and how, the response is separated, without a fit."""
+        """Detect separation without a fit."""
         from glmclf.core.separation.search import ruled_out, started
 
         coordinates = self._coordinates.without(dependencies_in(self._rows.columns()))
@@ -605,7 +605,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return None if cone is None else self._report(cone, ruled_out(objective, cone, constraints), coordinates)
 
     def _verify(self, found: Estimate, objective: Objective, coordinates: Coordinates, method: str) -> None:
-        """An infinite estimate is an error, a maximum not reached a warning."""
+        """Check an estimate: error if infinite, warning if the maximum was not reached."""
         fit = found.fit
         try:
             _ = fit.evaluation.factor
@@ -659,7 +659,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _limit_covariance(
         self, found: LimitEstimate, cov_type: str, keywords: Keywords
     ) -> tuple[Covariance, list[str]]:
-        """Covariance of the limit's parameters; rows that are decided have no score."""
+        """Covariance of the parameters of a limit estimate; rows that separation decides have no score."""
         from glmclf.inference.covariance.limit import LimitContext
 
         fit, p = found.inner.fit, len(found.fit.theta)
@@ -680,7 +680,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return replace(V, matrix=found.expanded(V.matrix)), keywords.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
-        """Largest log-likelihood with some columns of the design only, without `_constant`, and where it is.
+        """Largest log-likelihood with some columns of the design only, without `_constant`, and the parameters there.
 
         Rows, offset and weights are the model's own. `start` is flat, equation by equation.
         """
@@ -690,7 +690,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return found.fit.evaluation.value, found.theta
 
     def _estimate_with(self, columns: ndarray, start: ndarray) -> Estimate:
-        """The estimate with some columns of the design only, or its limit."""
+        """Estimate with some columns of the design only, or its limit."""
         absent: dict[int, dict[int, float]] = {j: {} for j in range(len(self.exog_names)) if j not in columns}
         coordinates = replace(self._coordinates, omitted=absent)
         objective, shift = centred(self._objective(columns=columns))
@@ -714,14 +714,14 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         return found.restored(shift)
 
     def _objective_of(self, X: Columns) -> Objective:
-        """The objective with other columns."""
+        """Objective with other columns."""
         objective = self._objective()
         blocks = Blocks(X, *objective.blocks.arrays[1:], size=self._block_size)
         return type(objective)(objective.likelihood, blocks, objective.unit)
 
     @property
     def _term_factors(self) -> dict[str, frozenset]:
-        """Factors of each term, which decide what a term is marginal to."""
+        """Factors of each term, by which terms are marginal to others."""
         design = self._design
         if not hasattr(design, "subterms"):
             return {name: frozenset([name]) for name in design.terms}
@@ -737,12 +737,12 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         }
 
     def _offset_alone(self) -> float:
-        """Log-likelihood without any parameter."""
+        """Log-likelihood without any parameter, eta = offset."""
         objective, shift = self._without_regressors()
         return objective.gradient(shift).value
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
-        """Numbers beside the table (columns by name, Series, DataFrame or array) for the rows of the fit."""
+        """Align numbers (columns by name, Series, DataFrame or array) with the rows of the fit."""
         r, frame = self._rows, self.data.frame
         if r.streamed:
             raise RowsElsewhereError()
@@ -772,13 +772,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
 # --------------------------------------------------------------------------------------------------- helpers
 def _outcome_sums(likelihood: Any, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
-    """Observations of each class, weighted, and the part of the log-likelihood without parameters, (K + 1,)."""
+    """Weighted observations of each class, and the part of the log-likelihood without parameters, (K + 1,)."""
     w = 1.0 if weights is None else weights
     return np.append(likelihood.class_totals(y, trials, weights), np.sum(w * likelihood.constant(y, trials)))
 
 
 def _alone(X: Columns, *rest: Any) -> tuple:
-    """Rows with a constant alone."""
+    """Arrays of rows with the constant as the only column."""
     return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
 
 
@@ -806,7 +806,7 @@ def _as_numbers(table: pd.DataFrame, what: str) -> pd.DataFrame:
 
 
 def _of_the_model(reporter, shift: ndarray):
-    """A reporter of parameters that are larger than the model's by a shift."""
+    """Reporter of iterations whose parameters are larger than the model's by a shift."""
     if reporter is None or not shift.any():
         return reporter
     return lambda iteration, theta, value: reporter(iteration, theta - shift, value)

@@ -85,7 +85,7 @@ class BinaryModel(Model[BinaryResults]):
 
     @property
     def _cells(self) -> ndarray:
-        """Observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
+        """Numbers of observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
         return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
@@ -94,7 +94,7 @@ class BinaryModel(Model[BinaryResults]):
 
     @cached_property
     def _null_intercept(self) -> float:
-        """The estimate of a constant alone, with the offset."""
+        """Intercept of the null model with the offset."""
         successes, trials = self._totals
         start = float(self.link.quantile(np.array(successes / trials)))
         if self._rows.offset is None:
@@ -104,7 +104,7 @@ class BinaryModel(Model[BinaryResults]):
         return inner - float(shift[0])
 
     def _start(self) -> ndarray:
-        """Zero slopes, and the intercept of the null model."""
+        """Start of a fit: zero slopes, and the intercept of the null model."""
         theta = np.zeros(len(self.exog_names))
         constant = self._rows.constant_column()
         if constant is not None:
@@ -130,7 +130,7 @@ class BinaryModel(Model[BinaryResults]):
     # ----------------------------------------------------------------------------------------------- predict
     @named
     def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
-        """Predictions at any parameters.
+        """Predictions at given parameters.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Clusters of rows that are in a source: numbered by the groups that all parts hold."""
+"""Clusters of rows in a source, numbered by the groups of all parts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.errors import DataError
 from glmclf.models.stream import Stream
 
-N_ARRAYS = len(Observations._fields)  # of a part, before the columns of groups
+N_ARRAYS = len(Observations._fields)  # arrays of a part before the columns of groups
 
 
 def group_names(groups: Any, columns: list[Any]) -> list[str]:
-    """The one or two columns that groups= names.
+    """Names of the one or two columns of groups=.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def group_names(groups: Any, columns: list[Any]) -> list[str]:
 
 
 def clusters_of(stream: Stream, names: list[str]) -> Groups:
-    """The clusters that the columns of groups make.
+    """Clusters by the columns of groups.
 
     Parameters
     ----------
@@ -70,8 +70,10 @@ def clusters_of(stream: Stream, names: list[str]) -> Groups:
 
 
 class _DistinctGroups:
-    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind;
-    + is those of both."""
+    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind.
+
+    ``a + b`` has the groups of both.
+    """
 
     def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
         self.table, self.large = table, large
@@ -95,10 +97,9 @@ class _DistinctGroups:
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Labels as objects, which no type that parts differ in changes: whole numbers stay whole, also beside missing
-    ones."""
+    """Labels as objects, equal whatever dtype a part has: whole numbers stay whole, also beside missing values."""
     values = column.astype(object)
-    if column.dtype.kind == "f":  # as whole numbers beside missing ones are read
+    if column.dtype.kind == "f":  # pandas reads whole numbers beside missing values as floats
         whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < MAX_EXACT_INTEGER)
         values[whole] = [int(v) for v in np.asarray(column)[whole]]
     return values.where(column.notna(), None)
@@ -124,7 +125,7 @@ class StreamedCodes:
 
     @classmethod
     def of(cls, stream: Stream, found: pd.DataFrame, names: list[str], which: list[str]) -> StreamedCodes:
-        """Clusters of some of the columns."""
+        """Create clusters by some of the columns of groups."""
         labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
 
@@ -133,7 +134,7 @@ class StreamedCodes:
         return len(self.labels) - 1
 
     def crossed(self, other: StreamedCodes) -> StreamedCodes:
-        """Clusters that both make together."""
+        """Intersections of two clusterings."""
         names = list(self.stream.reader.beside)
         return self.of(self.stream, self.stream.sum(_DistinctGroups.of).table, names, names)
 
@@ -150,7 +151,7 @@ class StreamedCodes:
             return labels.get_indexer(pd.Index(_plain(pd.Series(found)), dtype=object))[codes]
 
         def number(*groups: Any) -> ndarray:
-            if isinstance(groups[0], np.ndarray):  # of a prototype
+            if isinstance(groups[0], np.ndarray):  # arrays of a prototype
                 return np.zeros(len(groups[0]), dtype=np.intp)
             found = known([groups[i] for i in at])
             if (found < 0).any():

@@ -37,7 +37,7 @@ Fitted = TypeVar("Fitted")
 
 
 class ConstrainedFits(Generic[Fitted]):
-    """The part of a model that fits it under constraints."""
+    """Mixin of models with `fit_constrained`."""
 
     @named
     def fit_constrained(
@@ -112,7 +112,7 @@ class ConstrainedFits(Generic[Fitted]):
 
 
 def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_type, cov_kwds, n_threads):
-    """What `ConstrainedFits.fit_constrained` returns."""
+    """Fit under constraints, as `ConstrainedFits.fit_constrained` documents."""
     from glmclf.core.fit.constraints import ConstrainedEstimate, maximise_within
 
     if method not in METHODS:
@@ -155,7 +155,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
 
 
 def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:
-    """R and q without rows that follow from others, which are named."""
+    """Constraints R b = q without redundant rows, and the names of those rows."""
     R, q = constraints(hypothesis, model._param_names, model._param_index, getattr(model, "reference", None))
     words = said(R, q, model._param_names)
     try:
@@ -176,7 +176,7 @@ def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:
 
 
 def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray, moved: ndarray):
-    """The likelihood within the constraints, the basis of its coordinates, where it starts, and the constraint.
+    """Likelihood within the constraints, the basis of its coordinates, the start, and the constraint.
 
     Parameters of the objective, `start` among them, are larger than those that the constraints are about by `moved`.
 
@@ -192,7 +192,7 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray, 
     E, origin, free = free_parameters(R, q + R @ moved, size)
     A = np.vstack([T @ E[i : i + k] for i in range(0, len(E), k)])
     units = roundings(objective.blocks)
-    own = np.abs(E).T @ (np.tile(np.linalg.norm(T, axis=0) * units, n_eta))  # of the free parameters' columns
+    own = np.abs(E).T @ (np.tile(np.linalg.norm(T, axis=0) * units, n_eta))  # norms of the columns of free parameters
     own /= np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
     _check_identified(model, dependencies(A, own) if len(free) else {}, free)
     O, U = np.linalg.qr(A)
@@ -219,7 +219,7 @@ def _check_identified(model: Any, found: Mapping[int, Mapping[int, float]], free
 
 
 def _null_obeys(model: Any, R: ndarray, q: ndarray) -> bool:
-    """Whether the constant alone, with any coefficients, obeys the constraints."""
+    """Whether the null model, with intercepts of any size, obeys the constraints."""
     if (q != 0).any():
         return False
     k, X = len(model.exog_names), model._rows.X

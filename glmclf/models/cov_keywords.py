@@ -1,4 +1,4 @@
-"""What `fit` and `with_cov` ask of a covariance: its keywords as a user gave them, checked and named by rows."""
+"""Keywords of covariance types, as `fit` and `with_cov` take them, checked and aligned with the rows."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from glmclf.inference.covariance.types import (
 from glmclf.models.fit_options import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
-NOTHING, ROUNDING = 1e-12, 1e-24  # of a variance beside the others, or beside that of a model that is right
-ORDER = ("first", "second")  # grouping
-FIRST = 5  # rows that a message names
+# share of the largest variance, and of the model-based variance, up to which a variance counts as 0
+NOTHING, ROUNDING = 1e-12, 1e-24
+ORDER = ("first", "second")  # names of groupings in messages
+MAX_ROWS_NAMED = 5  # rows that a message names
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Keywords:
         return self.given.get("groups", [])
 
     def covariance(self, cov_type: str, context: Context | InfluenceContext) -> Covariance:
-        """The covariance, with what is doubtful about it in its description."""
+        """Covariance matrix of a type, with warnings about it in its description."""
         found = covariance(cov_type, context, **self.given)
         return replace(found, description=f"{found.description} {self.doubt}".strip())
 
@@ -66,7 +67,7 @@ class Keywords:
 
 
 def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None) -> Keywords:
-    """Keywords of `cov_type` for the rows of a model, checked; a doubtful one is warned of.
+    """Check the keywords of `cov_type`, align them with the rows of a model, and warn of doubtful ones.
 
     Raises
     ------
@@ -116,7 +117,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
 def row_covariance(
     model: Any, cov_type: str, context: Context, keywords: Keywords, rows: ndarray | None = None
 ) -> Covariance:
-    """A covariance of a fit to some `rows` of a model; an error because of rows has their labels.
+    """Covariance of a fit to some `rows` of a model; errors about rows name their labels.
 
     Raises
     ------
@@ -136,17 +137,17 @@ def row_covariance(
 
 
 def _named(model: Any, at: ndarray) -> str:
-    """Some rows, with the labels of the first unless they are in a stream."""
+    """Text that names some rows, with the labels of the first unless they are in a stream."""
     count = f"{len(at)} row{'' if len(at) == 1 else 's'}"
     if model._rows.streamed:
         return count
-    labels = list(model._rows.index[at[:FIRST]])
-    more = ", ..." if len(at) > FIRST else ""
+    labels = list(model._rows.index[at[:MAX_ROWS_NAMED]])
+    more = ", ..." if len(at) > MAX_ROWS_NAMED else ""
     return f"row {labels[0]!r}" if len(at) == 1 else f"{count} ({', '.join(map(repr, labels))}{more})"
 
 
 def _lost_spread(found: Covariance, context: Context) -> str:
-    """A word about combinations of coefficients whose variance is 0 or negative."""
+    """Warning about combinations of coefficients with a variance of 0 or less, or ""."""
     if found.name in MODEL_BASED or (np.diag(found.matrix) < 0).any():
         return ""
     used = found.options.get("used", np.inf)
@@ -164,7 +165,7 @@ def _lost_spread(found: Covariance, context: Context) -> str:
             "The two-way covariance is not positive semi-definite: standard errors of some combinations, as of "
             "predictions, are NaN. Use one grouping, or more clusters."
         )
-    few = bool(found.clusters) and min(found.clusters) <= context.size  # then the rank is low in any case
+    few = bool(found.clusters) and min(found.clusters) <= context.size  # the rank is low with so few clusters
     if few or len(found.clusters) == 2:
         return ""
     if values[0] > NOTHING * values[-1] and values[-1] > ROUNDING:
@@ -176,7 +177,7 @@ def _lost_spread(found: Covariance, context: Context) -> str:
 
 
 def _check_clusters(groups: Groups) -> None:
-    """ValueError for a grouping of one cluster."""
+    """Raise ValueError for a grouping with a single cluster."""
     alone = [i for i, codes in enumerate(groups.codes) if codes.max() == 0]
     if not alone:
         return
@@ -195,7 +196,7 @@ def _check_whole(given: Mapping[str, Any], name: str, least: int, what: str) -> 
 
 
 def _few_clusters(given: Mapping[str, Any], names: list[str]) -> str:
-    """A word about groupings with few clusters."""
+    """Warning about groupings with few clusters, or ""."""
     counts = [int(codes.max()) + 1 for codes in given.get("groups", [])]
     few = [f"{count} of {name}" for count, name in zip(counts, names, strict=True) if 1 < count < FEW_CLUSTERS]
     if not few:
@@ -207,7 +208,7 @@ def _few_clusters(given: Mapping[str, Any], names: list[str]) -> str:
 
 
 def _disorder(model: Any) -> str:
-    """A word about rows that are no equally spaced series: left out in between, or with an index out of order."""
+    """Warning about rows that are no equally spaced series: gaps, or an index out of order; or ""."""
     index, positions = model._rows.index, model._rows.positions
     words = []
     if model._cut is not None or not isinstance(positions, slice):

@@ -32,11 +32,11 @@ __all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
-LEAST_SD = 1e-75  # of a feature; the largest is its inverse, so that fourth powers are floats
+MIN_SD = 1e-75  # standard deviation of a feature; the largest is 1 / MIN_SD, so that fourth powers are floats
 
 
 class DiscriminantModel(GenerativeModel[DiscriminantResults]):
-    """x given class k is normal with mean mu_k and covariance Sigma, or Sigma_k.
+    """Base class of LDA and QDA: x given class k is normal with mean mu_k and covariance Sigma, or Sigma_k.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if isinstance(shrinkage, str) and shrinkage not in INTENSITIES:
             raise ValueError(f"shrinkage={shrinkage!r}: a number from 0 to 1, {' or '.join(map(repr, INTENSITIES))}")
         checked["shrinkage"] = shrinkage if isinstance(shrinkage, str) else _number(shrinkage, "shrinkage", 0.0, 1.0)
-        checked["ridge"] = _number(options["ridge"], "ridge", 0.0, LEAST_SD**-2)
+        checked["ridge"] = _number(options["ridge"], "ridge", 0.0, MIN_SD**-2)
         checked["target"] = self._target(target)
         if checked["target"] != "diag" and checked["shrinkage"] == 0:
             raise ValueError("target= is what shrinkage= shrinks to: give shrinkage=, too")
@@ -155,7 +155,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             target = target.loc[names, names]
         p = len(self.feature_names)
         T = numbers(target, "target", f'a ({p}, {p}) matrix, or "diag" or "identity"')
-        if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not (np.abs(T) <= LEAST_SD**-2).all():
+        if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not (np.abs(T) <= MIN_SD**-2).all():
             raise ValueError(f"target= must be a symmetric ({p}, {p}) matrix, for {self.feature_names}")
         if np.linalg.eigvalsh(T)[0] <= 0:
             raise ValueError("target= must be positive definite")
@@ -168,24 +168,24 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     # ------------------------------------------------------------------------------------------------- names
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features: the columns of the design without the constant."""
+        """Names of the features, which are the columns of the design without the constant."""
         names = self._design.xnames
         return names[1:] if self.formula is not None else names
 
     @property
     def exog_names(self) -> list[str]:
-        """The constant's name, then those of the features: the regressors of the implied logit."""
+        """Names of the constant and of the features, which are the regressors of the implied logit."""
         return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
 
     @cached_property
     def k_constant(self) -> int:
-        """1: the implied logit has an intercept."""
+        """Number of constants: 1, as the implied logit has an intercept."""
         return 1
 
     @property
     @named
     def exog(self) -> ndarray:
-        """The features, (n, p)."""
+        """Features of the rows of the fit, (n, p)."""
         return self._rows.X.toarray()
 
     def _fit_table(self) -> pd.DataFrame:
@@ -210,7 +210,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return self._class_sizes.tolist()
 
     def _features(self, newdata) -> ndarray:
-        """The features of new rows, NaN where missing; the rows themselves where they are numbers already."""
+        """Features of new rows, NaN where missing; a numeric array is returned unchanged."""
         if self.formula is None:
             rows = self._same_table(newdata)
             if isinstance(rows, ndarray):
@@ -222,7 +222,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return X[:, 1:]
 
     def _same_table(self, newdata):
-        """The numbers of a table that holds the features alone, in their order and as floats; else the table."""
+        """Values of a table whose columns are the features in order, as floats; any other table unchanged."""
         if not of_one_float(newdata) or list(map(str, newdata.columns)) != self._design.xnames:
             return newdata
         return newdata.to_numpy()
@@ -311,9 +311,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         """Refuse features whose squares, or those of coefficients, a float cannot hold."""
         with np.errstate(over="ignore", invalid="ignore"):
             sd = np.sqrt(np.diagonal(moments.total) / moments.n)
-            large = ~(sd * LEAST_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
-        small = ~large & (sd < LEAST_SD)
-        if small.any():  # rather than constant
+            large = ~(sd * MIN_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
+        small = ~large & (sd < MIN_SD)
+        if small.any():  # too small, but not constant
             ends = self._blocks().sum(partial(class_ends, K=self.J))
             small &= np.fmin.reduce(ends.low) < np.fmax.reduce(ends.high)
         if (large | small).any():
@@ -321,7 +321,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
             raise DataError(
                 f"the values of {names} are too {what} for their squares and products (standard deviations from "
-                f"{LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
+                f"{MIN_SD:g} to {1 / MIN_SD:g}): change the units"
             )
 
     def _singular_error(self, s: SingularDispersion, moments: ClassMoments) -> SingularCovarianceError:
@@ -367,14 +367,14 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     @staticmethod
     def _almost(s: SingularDispersion, moments: ClassMoments) -> str:
-        """What constant means where there is some variance."""
+        """Note that a "constant" feature has some variance, but too little; or ""."""
         scatter = moments.scatter[list(s.classes)].sum(axis=0) if s.classes else moments.within
         exact = (np.diagonal(scatter)[list(s.columns)] == 0).all()
         return "" if exact else " (it varies less than rounding or 1e-10 of its overall spread)"
 
     @staticmethod
     def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:
-        """The error with all classes in which these features are constant: the first alone was met."""
+        """Complete an error, raised for the first class, with all classes in which its features are constant."""
         at = list(s.columns)
         floors = least_variances(moments.total, moments.n, moments.means)[at]
         variances = np.diagonal(moments.scatter, axis1=1, axis2=2)[:, at] / moments.counts[:, None]
@@ -394,7 +394,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return self._join(parts) if parts else "constant"
 
     def _pools(self, moments: ClassMoments) -> bool:
-        """Whether one covariance for all classes would not be singular."""
+        """Whether the pooled covariance of all classes is regular."""
         try:
             fit_gaussian(moments, self._options["covariance"], True)
         except SingularDispersion:
@@ -417,13 +417,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 ways.append(f"use NaiveBayes, which models {', '.join(dummies)} as categories")
         if s.reason == "constant within a class":
             other = "use ridge="
-            if len(s.columns) < len(self.feature_names):  # there is some variance to shrink to
+            if len(s.columns) < len(self.feature_names):  # the mean variance is positive: shrinkage has a target
                 other += ', or shrinkage= with target="identity"'
             return ", or ".join([*ways, 'use covariance="spherical"' if o["covariance"] == "diag" else other]) + "."
         if o["covariance"] == "full" and least > 0:
             ways += ['use covariance="diag"', "a larger shrinkage=" if self._regularised(o) else "shrinkage="]
         elif o["covariance"] == "full":
-            ways.append("use ridge=")  # without differences within classes there is no variance to shrink to
+            ways.append("use ridge=")  # all variances within classes are 0: shrinkage has no target
         return ", or ".join(ways) + "."
 
     # ------------------------------------------------------------------------------------------ for the summary
@@ -441,7 +441,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
 
 def _weighted(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> tuple:
-    """Rows without trials and offset, which these models have not."""
+    """Drop trials and offset, which generative models do not have, from the arrays of a block."""
     return X, y, weights
 
 

@@ -1,4 +1,4 @@
-"""What `fit` is told, which options go together, and what is said of a fit that stopped short of the maximum."""
+"""Options of `fit`: checks of values and combinations, and warnings of fits that did not converge."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from glmclf.inference.covariance.types import MODEL_BASED, REFITS
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import ReducedEstimate
 
-FAR = 1.0  # standard errors from the maximum at which an unpolished estimate is worth a warning
+MAX_DISTANCE = 1.0  # standard errors from the maximum, beyond which an unpolished estimate is warned of
 
 
 def check_choices(bias_reduction: Any, separation: Any, collinear: Any) -> None:
-    """ValueError for words that are no choice."""
+    """Raise ValueError for words that are no choice."""
     choices = {
         "bias_reduction": (bias_reduction, (None, "firth", "median")),
         "separation": (separation, ("raise", "warn")),
@@ -34,7 +34,7 @@ def check_choices(bias_reduction: Any, separation: Any, collinear: Any) -> None:
 
 
 def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> dict[str, Any]:
-    """Options of the solver; TypeError for keywords of "sgd" with another, ValueError for what they cannot be."""
+    """Options of the solver; TypeError for keywords of "sgd" with another method, ValueError for invalid values."""
     given = {"seed": seed, "batch_size": batch_size, "polish": polish}
     options = {name: value for name, value in given.items() if value is not None}
     if method != "sgd" and options:
@@ -50,13 +50,13 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
 
 
 def check_seed(seed: Any) -> None:
-    """ValueError for what makes no random numbers."""
+    """Raise ValueError for a seed from which numpy makes no random numbers."""
     if seed is not None:
         seeds.generator(seed)
 
 
 def check_refine(refine: Any, bias_reduction: str | None) -> None:
-    """ValueError for what is no choice, NotImplementedError with bias reduction."""
+    """Check `refine`: ValueError if it is no choice, NotImplementedError with bias reduction."""
     if refine is not None and not isinstance(refine, (bool, np.bool_)):
         raise ValueError(f"refine={refine!r}: True, False or None")
     if refine and bias_reduction is not None:
@@ -66,12 +66,12 @@ def check_refine(refine: Any, bias_reduction: str | None) -> None:
 
 
 def check_converged(fit: Any, method: str, unit: float) -> None:
-    """Warn of a fit that did not reach a maximum; of an unpolished one only where it ended far from it."""
+    """Warn of a fit that did not reach a maximum; an unpolished fit may end within MAX_DISTANCE of it."""
     if fit.converged:
         return
     if fit.message == RAW:
         away = remaining_error(fit, unit)
-        if away <= FAR:
+        if away <= MAX_DISTANCE:
             return
         what = f"the estimates are about {away:.2g} standard errors from the maximum"
         advice = f"{what}. Use polish=True, or raise maxiter="
@@ -87,7 +87,7 @@ def check_converged(fit: Any, method: str, unit: float) -> None:
 
 
 def check_options(maxiter, tol, n_threads) -> None:
-    """ValueError for options of a fit that are not what they must be."""
+    """Raise ValueError for invalid maxiter, tol or n_threads."""
 
     def whole(value, least):
         return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
@@ -103,7 +103,7 @@ def check_options(maxiter, tol, n_threads) -> None:
 
 # -------------------------------------------------------------------------------------------------- bias reduction
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:
-    """NotImplementedError, naming both, for what has no bias-reduced estimate; ValueError for flic without one."""
+    """Raise NotImplementedError for options that exclude bias reduction, and ValueError for flic without it."""
     if not isinstance(flic, (bool, np.bool_)):
         raise ValueError(f"flic={flic!r}: True or False")
     if kind is None:
@@ -130,7 +130,7 @@ def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> No
 
 
 def with_flic(model: Any, found: Any, objective: Objective, coordinates: Coordinates) -> Estimate:
-    """The bias-reduced estimate with a corrected intercept."""
+    """Bias-reduced estimate with a corrected intercept."""
     from glmclf.core.fit.bias import with_corrected_intercept
 
     kept = coordinates.columns.tolist()

@@ -23,7 +23,7 @@ def dealt(model: Any, folds: Any, seed: Any) -> tuple[ndarray, list[Any]]:
         if not 2 <= folds <= units.sum():
             raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
         whole = not model._frequency or units.shape[1] == 1
-        order = model._response.own_order if units.shape[1] > 1 else [0]  # whatever event= and reference= are
+        order = model._response.own_order if units.shape[1] > 1 else [0]  # independent of event= and reference=
         parts = (_whole_rows if whole else deal)(units[:, order], int(folds), seed)[:, :, np.argsort(order)]
         labels: list[Any] = list(range(1, int(folds) + 1))
     else:
@@ -38,7 +38,7 @@ def dealt(model: Any, folds: Any, seed: Any) -> tuple[ndarray, list[Any]]:
 
 
 def _units(model: Any) -> ndarray:
-    """Single observations of each class in each row, (n, K); of fractions rows, (n, 1)."""
+    """Numbers of single observations of each class in each row, (n, K); of fractions the rows, (n, 1)."""
     r = model._rows
     if model._response.kind == "fraction":
         return np.ones((len(r), 1), dtype=int) if r.weights is None else r.weights[:, None].astype(int)
@@ -66,7 +66,7 @@ def _labels_of_rows(model: Any, folds) -> tuple[ndarray, list[Any]]:
 
 
 def _check_classes(model: Any, parts: ndarray, labels: list[Any]) -> None:
-    """EstimationError where the observations that a fold is predicted from lack a class."""
+    """Raise EstimationError where the observations outside a fold lack a class."""
     totals = parts.sum(axis=1)
     rest = totals.sum(axis=0) - totals
     names = getattr(model, "_classes", model._response.levels)
@@ -80,7 +80,7 @@ def _check_classes(model: Any, parts: ndarray, labels: list[Any]) -> None:
 
 
 def _one_label_a_row(folds) -> Any:
-    """Labels of folds as they were given, if they are a sequence."""
+    """Labels of folds as an array, if they are a sequence."""
     if isinstance(folds, (pd.Index, pd.Categorical)):
         return folds
     wanted = "how many, a column of the table, or one label for each row"

@@ -1,4 +1,4 @@
-"""Generative models: a law of the response and of the features given each class, p(y) p(x | y)."""
+"""Generative models: a distribution of the response and of the features given each class, p(y) p(x | y)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from glmclf.results.generative.results import GenerativeResults
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
-LEAST_WEIGHT = 1e-100
-LARGEST_SMOOTHING = 1e100
+MIN_WEIGHT = 1e-100  # sampling weight, so that its square is a normal float
+MAX_SMOOTHING = 1e100
 
 Fitted = TypeVar("Fitted", bound=GenerativeResults)
 
 
 class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
-    """What LDA, QDA and NaiveBayes share: classes, their priors, and how a fit is asked for."""
+    """Base class of LDA, QDA and NaiveBayes: classes, priors, options and `fit`."""
 
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
     _no_covariances = tuple(names(lambda entry: entry.of_regressions))
@@ -83,19 +83,19 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
     def _check_sampling_weights(self) -> None:
         """Refuse sampling weights whose squares a float cannot hold."""
         largest = 1.0 if self._frequency else self._rows.heaviest
-        if not LEAST_WEIGHT <= largest <= 1 / LEAST_WEIGHT:
+        if not MIN_WEIGHT <= largest <= 1 / MIN_WEIGHT:
             raise DataError(
                 f"weights= are {largest:.3g} at most: numbers of that size cannot be squared and summed. Divide them "
                 "by their mean; only their ratios matter"
             )
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The keywords of the model, checked and in the form that is kept."""
+        """Check the options of the model and return them in the form in which they are stored."""
         checked = dict(options)
         checked["priors"] = self._prior_array(options["priors"], observed=self._class_sizes > 0)
         if checked["priors"] is not None:
             checked["priors"] = checked["priors"].tolist()
-        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0, LARGEST_SMOOTHING)
+        smoothing = _number(options["prior_smoothing"], "prior_smoothing", 0.0, MAX_SMOOTHING)
         if smoothing and checked["priors"] is not None:
             raise ValueError("prior_smoothing= smooths estimated priors; these are fixed by priors=")
         checked["prior_smoothing"] = smoothing
@@ -185,11 +185,11 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
             return self._fit(cov_type, keywords, bias_reduction, n_threads)
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> Fitted:
-        """The estimate, its options checked."""
+        """Results of the model, its options checked."""
         raise NotImplementedError
 
     def _check_bias_reduction(self, wanted: str | None, cov_type: str) -> None:
-        """Refuse what the model does not have."""
+        """Refuse a bias reduction that the model does not have."""
         raise NotImplementedError
 
     def _check_fit(self, cov_type: str | None, n_threads: int | None) -> str:
@@ -221,7 +221,7 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
 
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:
-    """A number of an option, checked."""
+    """Check the number that an option takes, and return it as a float."""
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not good or not least <= value <= most or not np.isfinite(value):
         limits = f"{least:g} or more" if most == np.inf else f"from {least:g} to {most:g}"

@@ -1,4 +1,4 @@
-"""Inputs: the rows of a table that a model uses, their names and facts; what every model class shares."""
+"""Base class of all models: the rows of a table that a model uses, their names and facts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
-    """Least and largest value by column, missing ones aside; columns without a value are left out."""
+    """Smallest and largest value by column, missing values aside; columns without a value are left out."""
     if is_sparse(X):
         low, high = X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
     else:
@@ -46,7 +46,7 @@ def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
 
 
 class ModelData:
-    """What code written for statsmodels looks for under ``model.data``."""
+    """Attributes that code written for statsmodels looks for under ``model.data``."""
 
     def __init__(self, design, frame, xnames):
         self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
@@ -76,7 +76,7 @@ class Inputs:
 
     @classmethod
     def _coder(cls, coding: dict[str, Any]) -> Callable:
-        """How the response is coded: names and values of the left side -> response."""
+        """Function that codes the response: names and values of the left side -> response."""
         raise NotImplementedError
 
     @property
@@ -100,7 +100,7 @@ class Inputs:
         eval_env: int = 0,
         **keywords: Any,
     ) -> Self:
-        """The model that a formula describes.
+        """Create a model from a formula and a table.
 
         Parameters
         ----------
@@ -214,11 +214,11 @@ class Inputs:
 
     @cached_property
     def _sums(self) -> ndarray:
-        """The sums over all rows."""
+        """Sums of `_summed` over all rows."""
         return self._rows.total(self._summed)
 
     def _columns(self, read: ReadTable) -> Any:
-        """What the rows hold besides the response."""
+        """Columns of a sample besides the response: the design or features."""
         if read.pieces is not None:
             return from_pieces(read.pieces, len(read))
         return Sparse(read.X) if is_sparse(read.X) else Dense(np.asarray(read.X))
@@ -285,7 +285,7 @@ class Inputs:
         return self._as_endog(self._rows.y)
 
     def _as_endog(self, y: ndarray) -> ndarray:
-        """The response of some rows as `endog` has it."""
+        """Response of some rows in the coding of `endog`."""
         return np.asarray(y, dtype=np.float64)
 
     @property
@@ -306,10 +306,10 @@ class Inputs:
         """1 if the columns hold or span a constant, else 0."""
         if self._design.k_constant or self.formula is None:
             return int(self._design.k_constant)
-        return self._rows.spans_constant()  # columns of a formula may add up to one by their values
+        return self._rows.spans_constant()  # columns of a formula may add up to a constant
 
     def _check_covariance(self, cov_type: str) -> None:
-        """Refuse a type that is unknown or that the model has not; warn of one that a pseudo-likelihood has not."""
+        """Refuse an unknown or unsupported covariance type; warn of one that is invalid for pseudo-likelihoods."""
         check(cov_type)
         if cov_type in self._no_covariances:
             raise NotImplementedError(
@@ -327,7 +327,7 @@ class Inputs:
             warn(f'cov_type="{cov_type}": {doubt} Use "HC0" or "cluster".', InferenceWarning)
 
     def _doubt(self, cov_type: str) -> str:
-        """Why a covariance is none, if so."""
+        """Reason why a covariance is not valid for the model, or ""."""
         if not self._pseudo or cov_type not in MODEL_BASED:
             return ""
         if self._frequency:
@@ -338,7 +338,7 @@ class Inputs:
         )
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
-        """What a user told a covariance, for the kept rows."""
+        """Keywords of a covariance, checked and aligned with the rows of the fit."""
         return read_keywords(self, cov_type, cov_kwds)
 
     # --------------------------------------------------------------------------------------- keeping and moving
@@ -358,7 +358,7 @@ class Inputs:
 
     @cached_property
     def _ranges(self) -> dict[str, list[float]] | None:
-        """Least and largest value of each variable that is a number; None of a file that does not hold them."""
+        """Smallest and largest value of each numeric variable; None if loaded from a file without them."""
         r, columns = self._rows, getattr(self._design, "columns", None)
         if columns is None and isinstance(r.X, (Dense, Sparse)):
             return _ranges_of(self._design.variables, r.X.X)
@@ -375,7 +375,7 @@ class Inputs:
         return found
 
     def _without_rows(self):
-        """A copy that holds nothing with one entry a row."""
+        """Copy of the model without any array that has an entry for each row."""
         other = object.__new__(type(self))
         other.__dict__ = {name: getattr(self, name) for name in self._kept}
         other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
@@ -445,7 +445,7 @@ class Inputs:
         return facts
 
     def _modelled(self) -> list[tuple[str, str]]:
-        """What is modelled, for the summary."""
+        """Rows of the summary about the response, (label, text) each."""
         raise NotImplementedError
 
     def _check_offset(self, offset: ndarray | None) -> None:

@@ -12,7 +12,7 @@ from glmclf.results.regression.levels import Levels
 
 
 class LevelledModel(Levels):
-    """Levels of the response, the base level, and the response in the order of the levels."""
+    """Mixin of models of a response with several levels: all levels, the base level, and `endog` in their order."""
 
     _response: Any
     _rows: Any

@@ -103,7 +103,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         self._note_lost_levels(read.labels)
 
     def _note_lost_levels(self, found: Any) -> None:
-        """Levels among those of the column that no row of the fit has: missing elsewhere, or of no weight."""
+        """Note levels of the response's column that no row of the fit has: lost to missing values or zero weights."""
         if self._response.kind != "classes":
             return
         name, known = self.endog_names, {str(level) for level in self.levels}
@@ -153,7 +153,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
             )
 
     def _relative(self, offset: ndarray) -> ndarray:
-        """An offset as it was given, against the reference of the fit, against this model's."""
+        """Offset relative to this model's reference, from an offset relative to the reference of the fit."""
         if offset.ndim > 2 or (offset.ndim == 2 and offset.shape[1] != self.J - 1):
             raise DataError(
                 f"offset has shape {offset.shape}; {self.endog_names} has {self.J} levels: give one value a row, or "
@@ -169,7 +169,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         return full[:, 1:] - full[:, :1]
 
     def _labelled_offset(self, offset, equations: list[Any]):
-        """A table of offsets with the levels as its columns, in the order of the equations; others as they are."""
+        """Sort the columns of a table of offsets by equation; return an offset of any other kind unchanged."""
         if not isinstance(offset, pd.DataFrame) or isinstance(offset.columns, pd.RangeIndex) or offset.shape[1] == 1:
             return offset
         if set(offset.columns) != set(equations) or not offset.columns.is_unique:
@@ -193,7 +193,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         return other
 
     def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
-        """The model of the rows that hold another level; or, with `counts`, of other counts in place of the response.
+        """Model of the rows without one level; or, with `counts`, of other counts in place of the response.
 
         `counts`, (n, J) in the order of the classes, have their weights in them. If the reference is the level left
         out, the next class takes its place.
@@ -230,7 +230,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     @property
     def _cells(self) -> ndarray:
-        """Observations of each class in each row, weights and counts as expanded, (n, J), the reference first."""
+        """Number of observations of each class in each row, weights and counts expanded, (n, J), reference first."""
         return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
     def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
@@ -294,7 +294,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     @cached_property
     def _null_intercepts(self) -> ndarray:
-        """The estimate of constants alone, with the offset."""
+        """Intercepts of the null model with the offset."""
         start = np.log(self._shares[1:] / self._shares[0])
         if self._rows.offset is None:
             return start
@@ -319,7 +319,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
     # ----------------------------------------------------------------------------------------------- predict
     @named
     def predict(self, params: Any, exog: Any = None, which: str = "mean", offset: Any = None) -> ndarray:
-        """Predictions at any parameters.
+        """Predictions at given parameters.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
 
 def _with_offset(eta: ndarray, offset) -> ndarray:
-    """Linear predictors (n, K-1) with an offset of the rows, alike for all or one of each."""
+    """Add an offset of the rows, one for all equations or one for each, to linear predictors (n, K-1)."""
     if offset is None:
         return eta
     offset = np.asarray(offset, dtype=float)
@@ -373,7 +373,7 @@ def _counts(y: ndarray, K: int) -> ndarray:
 
 
 def _recoded(y: ndarray, trials: Any, offset: ndarray | None, order: ndarray) -> tuple[ndarray, Any, ndarray | None]:
-    """Classes or counts, trials, and offsets against the first class, with the classes in another order."""
+    """Recode classes or counts, trials, and offsets relative to the first class, for another order of the classes."""
     y = np.argsort(order)[y] if y.ndim == 1 else y[:, order]
     if offset is None:
         return y, trials, None

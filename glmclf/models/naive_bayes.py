@@ -29,13 +29,13 @@ from glmclf.data.reading.features import Feature, FeatureDesign, read_features
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
-from glmclf.models.discriminant import LEAST_SD
-from glmclf.models.generative import LARGEST_SMOOTHING, GenerativeModel, _number
+from glmclf.models.discriminant import MIN_SD
+from glmclf.models.generative import MAX_SMOOTHING, GenerativeModel, _number
 from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
 __all__ = ["NaiveBayes"]
-MOST_NAMED = 6  # zero cells, or features, that a message spells out
-ROUNDING = 1e-10  # share of a feature's standard deviation below which that within a class counts as 0
+MAX_NAMED = 6  # zero cells, or features, that a message spells out
+ROUNDING = 1e-10  # share of a feature's standard deviation below which its deviation within a class counts as 0
 
 
 class NaiveBayes(GenerativeModel[NaiveBayesResults]):
@@ -161,7 +161,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
-        checked["smoothing"] = _number(options["smoothing"], "smoothing", 0.0, LARGEST_SMOOTHING)
+        checked["smoothing"] = _number(options["smoothing"], "smoothing", 0.0, MAX_SMOOTHING)
         checked["families"] = None if options["families"] is None else dict(options["families"])
         checked["multinomial"] = None if options["multinomial"] is None else list(options["multinomial"])
         return checked
@@ -169,7 +169,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     # ------------------------------------------------------------------------------------------------- names
     @property
     def features(self) -> list[Feature]:
-        """The features: name, family, levels and columns of each."""
+        """Features of the model: name, family, levels and columns of each."""
         return self._design.features
 
     @property
@@ -179,23 +179,23 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     @property
     def exog_names(self) -> list[str]:
-        """The constant's name, then the statistics of the features: the regressors of the implied logit."""
+        """Names of the constant and of the features' statistics, which are the regressors of the implied logit."""
         return [getattr(self, "dropped_const", None) or "Intercept", *self._design.xnames[1:]]
 
     @property
     def k_constant(self) -> int:
-        """1: the implied logit has an intercept."""
+        """Number of constants: 1, as the implied logit has an intercept."""
         return 1
 
     @property
     @named
     def exog(self) -> ndarray:
-        """The features side by side, (n, p): codes for levels, NaN where missing."""
+        """Features side by side, (n, p): codes for levels, NaN where missing."""
         return self._rows.X.toarray()
 
     @property
     def _values(self) -> list[ndarray]:
-        """The features of the rows of the fit."""
+        """Features of the rows of the fit, an array each."""
         X: Any = self._rows.X
         return X.values
 
@@ -240,7 +240,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return self._rows.blocks(n_threads=n_threads).map(partial(_side_by_side, grouped(self._families)))
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
-        if not self._rows.streamed:  # parts are checked as they are read
+        if not self._rows.streamed:  # the reader checks parts of a stream
             self._check_domains(self._values, self._rows.index)
         with np.errstate(over="ignore", invalid="ignore"):
             record = class_statistics(self._families, self._blocks(n_threads), self.J)
@@ -250,7 +250,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return NaiveBayesResults._fitted(self, fitted, cov_type, keywords, n_threads)
 
     def _estimate(self, record: Record) -> NaiveBayesFit:
-        """The fit to the statistics of the rows."""
+        """Fit to the sufficient statistics of the rows."""
         o = self._options
         priors = None if o["priors"] is None else np.array(o["priors"])
         try:
@@ -277,16 +277,16 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         """Refuse numbers whose squares, or those of coefficients, a float cannot hold."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sd = np.concatenate([_spreads(f, s) for f, s in zip(grouped(self._families), record.statistics)], axis=1)
-        large = ~(sd * LEAST_SD <= 1).all(axis=0)
-        small = ~large & (sd < LEAST_SD).any(axis=0) & (sd.max(axis=0) < LEAST_SD / ROUNDING)
-        for j in np.flatnonzero(small).tolist():  # rather than constant
-            small[j] = self._varies(j, sd[:, j] < LEAST_SD)
+        large = ~(sd * MIN_SD <= 1).all(axis=0)
+        small = ~large & (sd < MIN_SD).any(axis=0) & (sd.max(axis=0) < MIN_SD / ROUNDING)
+        for j in np.flatnonzero(small).tolist():  # too small, but not constant
+            small[j] = self._varies(j, sd[:, j] < MIN_SD)
         if (large | small).any():
-            names = quoted([self.feature_names[j] for j in np.flatnonzero(large | small)], MOST_NAMED)
+            names = quoted([self.feature_names[j] for j in np.flatnonzero(large | small)], MAX_NAMED)
             what = " or ".join(word for word, any_ in (("large", large.any()), ("small", small.any())) if any_)
             raise DataError(
                 f"the values of {names} are too {what} for their squares and products (standard deviations within "
-                f"classes from {LEAST_SD:g} to {1 / LEAST_SD:g}): change the units"
+                f"classes from {MIN_SD:g} to {1 / MIN_SD:g}): change the units"
             )
 
     def _varies(self, feature: int, classes: ndarray) -> bool:
@@ -296,7 +296,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return bool((ends.low < ends.high)[classes].any())
 
     def _unusable_error(self, defects: list[Defect], record: Record) -> EstimationError:
-        """The first kind of defect, its features and classes, and what to do."""
+        """Error of the first kind of defect, with its features and classes and what to do."""
         reason = defects[0].reason
         same = [d for d in defects if d.reason == reason]
         names = list(dict.fromkeys(self.feature_names[d.feature] for d in same))
@@ -336,16 +336,16 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return f"{quoted(names)} is constant in class {where}, which leaves it no variance: {', or '.join(ways)}"
 
     def _warn_zero_cells(self, fitted: NaiveBayesFit) -> None:
-        """One warning that names feature, level and class of what is estimated as 0."""
+        """Warn once of probabilities that are estimated as 0, by feature, level and class."""
         cells = fitted.zero_cells()
         if not cells:
             return
         parts = []
-        for z in cells[:MOST_NAMED]:
+        for z in cells[:MAX_NAMED]:
             feature = self.features[z.feature]
             level = " > 0" if z.level is None else f" = {_level(feature, z.level)}"
             parts.append(f"{feature.name}{level} in class {self._classes[z.klass]!r}")
-        more = f", and {len(cells) - MOST_NAMED} more" if len(cells) > MOST_NAMED else ""
+        more = f", and {len(cells) - MAX_NAMED} more" if len(cells) > MAX_NAMED else ""
         poisson = all(z.level is None for z in cells)
         advice = "Leave the feature out." if poisson else "Use smoothing=.5."
         warn(
@@ -376,7 +376,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
 
 def _check_words(options: Mapping[str, Any]) -> None:
-    """Refuse words that are no option, before data are read."""
+    """Refuse words that are no option, before the data are read."""
     covariance, unknown = options["covariance"], options["unknown"]
     if covariance in ("full", "spherical"):
         raise NotImplementedError(
@@ -427,7 +427,7 @@ def _check_domains(
 
 
 def _spreads(family: Family, s: Any) -> ndarray:
-    """Standard deviations within classes, (K, p), as the laws have them; 1 of tables, and of classes with no value."""
+    """Standard deviations of the fitted distributions, (K, p); 1 for tables, and for classes without a value."""
     n = np.asarray(s.n, dtype=float).reshape(len(s.n), -1)
     if family.name == "gaussian":
         sd = np.sqrt(s.squares / n)
@@ -443,7 +443,7 @@ def _spreads(family: Family, s: Any) -> ndarray:
 
 
 def _level(feature: Feature, level: int) -> str:
-    """What a level is called in a message."""
+    """Name of a level in messages."""
     value = (feature.levels or (0, 1))[level]
     return feature.word(level) if isinstance(value, tuple) else repr(value)
 
@@ -460,7 +460,7 @@ _OUTSIDE: dict[str, Callable[[ndarray], ndarray]] = {
 
 
 def _instead(family: str, reason: str, new: bool) -> str:
-    """What to do about values outside a family's domain."""
+    """Advice on values outside a family's domain."""
     if family == "bernoulli":
         return "It was 0 or 1 in all rows of the fit." if new else "Choose another family with families=."
     if reason == "infinite values" or family == "multinomial" or new:

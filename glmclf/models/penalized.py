@@ -45,12 +45,13 @@ if TYPE_CHECKING:
     from glmclf.core.penalised.problem import ClassCoding, PenalisedEstimate, Problem
     from glmclf.results.regression.path import RegularizationCV, RegularizationPath
 
-STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2  # glmnet's grid: how many, and the least share of the largest
-LOST = 1e-10  # share of the information that a ridge needs along what the data say nothing about
+# glmnet's grid: number of alphas, smallest as a share of the largest, and the same share where columns exceed rows
+STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2
+MIN_RIDGE = 1e-10  # share of the information that a ridge needs along directions without information
 
 
 class Regularization(Inputs):
-    """The part of a model that fits with a penalty."""
+    """Mixin of models with `fit_regularized` and `fit_regularized_cv`."""
 
     if TYPE_CHECKING:  # of Model
         _likelihood: Any
@@ -199,7 +200,7 @@ class Regularization(Inputs):
         tol: float | None = None,
         n_threads: int | None = None,
     ) -> RegularizationCV:
-        """alpha by cross-validation: the deviance of each fold under the path fitted to the others.
+        """Choose alpha by cross-validation: the deviance of each fold under the path fitted to the others.
 
         Parameters
         ----------
@@ -279,7 +280,7 @@ class Regularization(Inputs):
     # ------------------------------------------------------------------------------------------------- fitting
     @property
     def _observations(self) -> float:
-        """Rows, or the sum of weights or trials: the N of the penalty."""
+        """Number N of the penalty: rows, or the sum of weights or trials."""
 
         def observations(y, trials, weights) -> float:
             m = np.ones(len(y)) if trials is None else trials
@@ -288,7 +289,7 @@ class Regularization(Inputs):
         return self._rows.total(observations)
 
     def _problem(self, wanted: PenaltyOptions, objective, columns: ndarray, n: float, start: ndarray) -> Problem:
-        """The problem of some columns, in coordinates that suit them; `start` are parameters without regressors."""
+        """Penalised problem of some columns, in suitable coordinates; `start` are the parameters of the null model."""
         from glmclf.core.penalised.problem import ClassCoding, Penalty, Problem
 
         A = wanted.alpha[columns]
@@ -301,7 +302,7 @@ class Regularization(Inputs):
         return problem.placed(start, lambda theta: self._coefficients_of(theta, coding, len(columns)))
 
     def _contrasts_of_levels(self) -> ndarray:
-        """The equations as differences of levels, (K-1, K)."""
+        """Contrasts that give the equations as differences of levels, (K-1, K)."""
         levels, model = self.levels, self  # type: ignore[attr-defined]
         C = np.zeros((len(levels) - 1, len(levels)))
         for i, level in enumerate(model._equations):  # type: ignore[attr-defined]
@@ -310,14 +311,14 @@ class Regularization(Inputs):
         return C
 
     def _coefficients_of(self, theta: ndarray, coding: ClassCoding, k: int) -> ndarray:
-        """c of parameters theta (k q,)."""
+        """Coefficients c of the penalised problem from parameters theta (k q,)."""
         if not coding.by_class:
             return theta
         b = self._contrasts_of_levels().clip(0.0).T @ theta.reshape(-1, k)  # 0 for the reference
         return coding.c(b.ravel(), k)
 
     def _refuse_dependent(self, wanted: PenaltyOptions, objective, columns: ndarray) -> None:
-        """RankDeficiency where columns without a penalty are combinations of each other."""
+        """Raise RankDeficiency where columns without a penalty are linear combinations of each other."""
         free = np.flatnonzero(wanted.free[columns])
         if not len(free) or (len(free) == 1 and columns[free[0]] == self._constant_column()):
             return
@@ -330,7 +331,7 @@ class Regularization(Inputs):
     def _one(
         self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False
     ) -> tuple[PenalisedEstimate, dict]:
-        """One estimate, and the columns that are left out."""
+        """Fit at one alpha; return the estimate and the omitted columns."""
         q = self._likelihood.n_eta
 
         def maximum(objective, places, shift):
@@ -349,7 +350,7 @@ class Regularization(Inputs):
         return found, coordinates.omitted
 
     def _moved_back(self, found: PenalisedEstimate, shift: ndarray, k: int) -> PenalisedEstimate:
-        """The estimate of the offset given from one of the centred offset, which shifts free parameters alone."""
+        """Undo the centring of the offset in an estimate, which shifts parameters without a penalty alone."""
         if not shift.any():
             return found
         assert found.b is not None
@@ -360,7 +361,7 @@ class Regularization(Inputs):
         return replace(found.restored(shift), b=found.b - b)
 
     def _solved(self, problem: Problem, start: ndarray | None, usual: ndarray):
-        """The maximum from a start or, where no step leads on from it, from the usual one."""
+        """Maximum reached from a start or, where the solver cannot step from it, from the usual start."""
         if start is None:
             return problem.solve(self._coded(problem, usual))
         fit = problem.solve(self._coded(problem, start))
@@ -368,11 +369,11 @@ class Regularization(Inputs):
         return again if again.converged else fit
 
     def _coded(self, problem: Problem, theta: ndarray) -> ndarray:
-        """Parameters of X in the coordinates that a problem is solved in."""
+        """Transform parameters of X to the coordinates in which a problem is solved."""
         return self._coefficients_of(problem.into(theta), problem.coding, problem.n_columns)
 
     def _penalised(self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False) -> Any:
-        """The result of one fit; `start` in the model's parameters."""
+        """Result of one penalised fit; `start` is in the model's parameters."""
         from glmclf.results.regression.penalized import REFIT, WORDS
         from glmclf.results.regression.state import FitState
 
@@ -391,7 +392,7 @@ class Regularization(Inputs):
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
             found = problem.finish(fit)
-            if problem.weakest(fit) < LOST:
+            if problem.weakest(fit) < MIN_RIDGE:
                 raise np.linalg.LinAlgError
             return found
         except np.linalg.LinAlgError:
@@ -416,7 +417,7 @@ class Regularization(Inputs):
     def _check_free(
         self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray
     ) -> None:
-        """PerfectSeparationError where columns without a penalty separate the data."""
+        """Raise PerfectSeparationError where columns without a penalty separate the data."""
         A = wanted.alpha[columns]
         loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
         free = np.flatnonzero(loose.any(axis=1))
@@ -425,7 +426,7 @@ class Regularization(Inputs):
             return
         assert found.inner is not None
         objective: Any = problem.objective
-        if isinstance(found.inner, DeferredEvaluation):  # of these columns alone
+        if isinstance(found.inner, DeferredEvaluation):  # the objective of the unpenalised columns alone
             before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
             loose = loose[free]
         else:
@@ -449,7 +450,7 @@ class Regularization(Inputs):
         )
 
     def _refitted(self, problem: Problem, fit, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
-        """Maximum likelihood estimate of the coefficients that are not 0, and of those without a penalty."""
+        """Refit without a penalty the coefficients that are not 0 and those that have no penalty."""
         from glmclf.core.penalised.problem import ClassCoding, Penalty
 
         p = len(problem.penalty.alpha)
@@ -498,7 +499,7 @@ class Regularization(Inputs):
             omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2].omitted
         assert grid is not None
         left_out = [omitted] * len(fits)
-        if given is not None and given[-1] == 0:  # other columns may be left out than with a penalty
+        if given is not None and given[-1] == 0:  # the refit may omit other columns than the penalised fit
             last = fits[-1].widened(Coordinates(len(self.exog_names), q, omitted)).theta if fits else start
             free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
             grid, fits, left_out = given, [*fits, without_covariance(free)], [*left_out, omitted]
@@ -510,7 +511,7 @@ class Regularization(Inputs):
         return RegularizationPath(self, wanted, grid, fits, left_out)
 
     def _auto_grid(self, problem: Problem, c: ndarray) -> ndarray:
-        """glmnet's sequence, the largest first."""
+        """Grid of alphas like glmnet's, the largest first."""
         top = problem.largest_alpha(problem.null(c))
         if not top > 0:
             raise ValueError('alphas="auto": no column has a penalty, or none has any effect; give the values')
@@ -519,7 +520,7 @@ class Regularization(Inputs):
 
     # --------------------------------------------------------------------------------------------------- folds
     def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
-        """The log-likelihood of some observations of each row, and how many they are, weighted."""
+        """Log-likelihood of some observations of each row, and their weighted number."""
         rows = np.flatnonzero(counts.any(axis=1))
         r, C = self._rows, counts[rows].astype(float)
         X = r.X if len(columns) == r.X.shape[1] else some_columns(r.X, columns)
@@ -542,7 +543,7 @@ class Regularization(Inputs):
         return type(self._objective())(likelihood, Blocks(*arrays), unit), n
 
     def _fold(self, wanted: PenaltyOptions, path: RegularizationPath, out: ndarray, kept: ndarray):
-        """Deviance of the observations of a fold by alpha, their number, and how many fits did not converge."""
+        """Deviance of a fold's observations by alpha, their number, and the number of fits without convergence."""
         wanted, short, size = replace(wanted, callback=None), 0, 0.0
         deviances: list[float] = []
         for a, omitted in zip(path.alphas, path._omitted, strict=True):
@@ -561,8 +562,10 @@ class Regularization(Inputs):
         return np.array(deviances), size, short
 
     def _fold_problem(self, wanted: PenaltyOptions, kept: ndarray, columns: ndarray):
-        """The problem of some observations, with the columns that have a penalty or are no combinations of others;
-        these columns, the centred offset of all rows, and where a fit starts."""
+        """Penalised problem of some observations, with its columns, the centred offset of all rows, and the start.
+
+        The columns are those with a penalty, and those without one that are no linear combinations of others.
+        """
         while True:
             whole, shift = centred(self._objective(columns=columns), wanted.free[columns])
             offset = whole.blocks.arrays[3]

@@ -1,4 +1,4 @@
-"""What `fit_regularized` and `fit_regularized_cv` are told, read and checked."""
+"""Options of `fit_regularized` and `fit_regularized_cv`, read and checked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ METHODS = ("elastic_net",)
 
 @dataclass(frozen=True)
 class PenaltyOptions:
-    """What a penalised fit is told.
+    """Options of a penalised fit.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class PenaltyOptions:
 def penalty_options(
     model: Any, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp
 ) -> PenaltyOptions:
-    """What `fit_regularized` of a model is told, checked."""
+    """Check the options of `fit_regularized` for a model."""
     from glmclf.results.regression.path import is_number
 
     check_options(maxiter, tol, n_threads)
@@ -98,7 +98,7 @@ def start_given(model: Any, start_params, wanted: PenaltyOptions) -> ndarray | N
 
 
 def check_method(method: Any, alpha: Any) -> None:
-    """ValueError for another method, with what statsmodels' own are here."""
+    """Raise ValueError for an unknown method, naming the counterparts of statsmodels' methods."""
     if isinstance(alpha, str):
         raise ValueError(f"alpha={alpha!r}: a number or one for each column; a path has alphas=, a solver method=")
     if method in METHODS:
@@ -112,7 +112,7 @@ def check_method(method: Any, alpha: Any) -> None:
 
 
 def check_refit(model: Any, refit: Any, wanted: PenaltyOptions, path: bool) -> None:
-    """ValueError and NotImplementedError for what cannot be fitted again."""
+    """Raise ValueError or NotImplementedError where refit= is not possible."""
     if not isinstance(refit, (bool, np.bool_)):
         raise ValueError(f"refit={refit!r}: True or False")
     if not refit:
@@ -145,7 +145,7 @@ def check_penalised_converged(fit: Any, wanted: PenaltyOptions) -> None:
 
 
 def _shown(alpha) -> str:
-    """alpha in one line."""
+    """Text of alpha on one line."""
     if isinstance(alpha, (pd.Series, pd.DataFrame)):
         alpha = alpha.to_dict()
     return " ".join(repr(alpha).split())

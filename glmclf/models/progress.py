@@ -1,4 +1,4 @@
-"""What a running fit says of itself: a line an iteration, or a bar (tqdm's where it is installed, else plain text)."""
+"""Progress of a running fit: a line an iteration, or a bar (tqdm's where it is installed, else plain text)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-EVERY = 20  # lines of plain text a pass, at most
+MAX_LINES = 20  # lines of plain text a pass over the data
 
 
 class Bar:
-    """What is shown while a fit runs: its iteration, and in a stream the parts of the pass at hand.
+    """Progress bar of a fit: the iteration, and in a stream the parts of the current pass.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class Bar:
             self._bar = None
 
     def part(self, number: int) -> None:
-        """One more part is done."""
+        """Advance the bar by one part."""
         if self._bar is not None:
             if number == 0:
                 self._bar.reset()
             self._bar.update(number + 1 - self._bar.n)
-        elif self.parts and (number + 1) % max(1, self.parts // EVERY) == 0:
+        elif self.parts and (number + 1) % max(1, self.parts // MAX_LINES) == 0:
             self._write(f"part {number + 1} of {self.parts}")
 
     def iteration(self, iteration: int, value: float) -> None:
-        """One more iteration is done."""
+        """Advance the bar by one iteration."""
         self.said = f"iteration {iteration}, llf {value:.8g}"
         if self._bar is None:
             self._write("")
@@ -54,14 +54,14 @@ class Bar:
         print(", ".join(w for w in (self.title, self.said, part) if w), file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """The line stays."""
+        """Close the bar; its last line stays on the terminal."""
         if self._bar is not None:
             self._bar.close()
 
 
 @contextlib.contextmanager
 def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None) -> Iterator[Callable | None]:
-    """What is to be called after each iteration of a fit, while its progress is shown if asked for."""
+    """Context with the function to call after each iteration of a fit, with a progress bar if asked for."""
     if not isinstance(progress, bool):
         raise ValueError(f"progress={progress!r}: True or False")
     if not progress:
@@ -86,7 +86,7 @@ def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None
 
 
 def reporter_of(callback: Any, disp: Any) -> Callable | None:
-    """What is called after each iteration: the callback of the caller, after a printed line if wanted."""
+    """Function to call after each iteration: a printed line if wanted, then the caller's callback."""
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
     if not isinstance(disp, (bool, int, np.bool_)):

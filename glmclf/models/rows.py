@@ -1,4 +1,4 @@
-"""Rows of a fit: in memory, or in a source, where they are made part by part when they are summed over."""
+"""Rows of a fit, in memory or in a source, with sums over them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from glmclf.models.stream import Stream
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
-ALMOST = 1e-6  # of the rows' squares that a combination may miss, which is looked at more closely
+MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constant may miss, to be examined row by row
 
 
 class FitRows:
-    """The rows that a model is fitted to: sums over them, and facts of their columns.
+    """Base class of the rows that a model is fitted to: sums over rows, and facts about columns.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class FitRowsInMemory(FitRows):
         return rows.blocks(size, n_threads)
 
     def take(self, rows: ndarray) -> FitRowsInMemory:
-        """Some of the rows, by their places."""
+        """Select rows by their places."""
         places = rows if isinstance(self.positions, slice) else self.positions[rows]
         return FitRowsInMemory(*self.observations.take(rows), self.index[rows], places)
 
@@ -160,21 +160,21 @@ class FitRowsInMemory(FitRows):
         return [j for j, x in columns if ((x == 0) | (x == 1)).all()]
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> Observations | None:
-        """The rows without repetition, looked for once; None where that does not pay."""
+        """Distinct rows with their counts, searched for once; None where that does not pay."""
         if "_distinct" not in self.__dict__:
             self.__dict__["_distinct"] = distinct_rows(likelihood, *self.observations, n_threads)
         return self.__dict__["_distinct"]
 
     @property
     def patterns(self) -> Columns:
-        """Every row of X at least once; the distinct ones if they were found."""
+        """Rows of X, each at least once: the distinct rows if they were found, else all."""
         found = self.__dict__.get("_distinct")
         return self.X if found is None else found.X
 
 
 @dataclass(frozen=True)
 class Facts(Summed):
-    """What rows add up to besides their likelihood.
+    """Sums and ranges of rows besides their likelihood.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class Facts(Summed):
 
 
 class FitRowsInParts(FitRows):
-    """Rows that are in a source, made part by part when they are summed over.
+    """Rows of a fit in a source, read part by part in each sum.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class FitRowsInParts(FitRows):
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
 
     def __reduce__(self) -> Any:
-        """A copy elsewhere is without the stream, as one whose rows were removed."""
+        """Pickle without the stream, like a model whose rows were removed."""
         return type(None), ()
 
     def __deepcopy__(self, memo: Any) -> FitRowsInParts:
@@ -259,7 +259,7 @@ class FitRowsInParts(FitRows):
         return other
 
     def spans_constant(self) -> int:
-        """1 where a constant is in the span of the columns, else 0: by the combination that is nearest to one."""
+        """1 where a constant is in the span of the columns, else 0, judged by the combination nearest to a constant."""
         if self.constant_column() is not None:
             return 1
         size, columns, n = self.largest(), self.columns(), len(self)
@@ -270,7 +270,7 @@ class FitRowsInParts(FitRows):
             w = found / scale
             rest = columns.sum(lambda X, w=w: X.times(1.0 - X @ w)) / scale
             found = found + np.linalg.lstsq(G, rest, rcond=None)[0]
-            if n - 2.0 * (found @ rest) + found @ G @ found > ALMOST * n and not w.any():
+            if n - 2.0 * (found @ rest) + found @ G @ found > MAX_MISS * n and not w.any():
                 return 0
         w = found / scale
         return int(columns.sum(lambda X: Largest(np.abs(X @ w - 1.0).max(initial=0.0))) < 1e-8)
@@ -306,7 +306,7 @@ class FitRowsInParts(FitRows):
         X, *rest = zip(*self.blocks().sum_parts(part), strict=True)
         arrays = [None if a[0] is None else np.concatenate(a) for a in rest]
         kind: Any = type(self.stream.prototype[0])
-        if isinstance(X[0], list):  # features, each as it is
+        if isinstance(X[0], list):  # a list of features
             columns: Any = kind([np.concatenate(v) for v in zip(*X, strict=True)])
         else:
             columns = Dense(np.asfortranarray(np.concatenate(X)))
@@ -322,15 +322,15 @@ class FitRowsInParts(FitRows):
         return np.maximum(np.abs(self.facts.low), np.abs(self.facts.high))
 
     def distinct(self, likelihood: Any, n_threads: int | None = None) -> None:
-        """Repeated rows are not looked for."""
+        """None: distinct rows of a stream are not searched for."""
 
     def take(self, rows: ndarray) -> NoReturn:
-        """Rows have no places of their own."""
+        """Refuse: rows in a source cannot be selected by place."""
         raise RowsElsewhereError()
 
     @property
     def index(self) -> NoReturn:
-        """Labels of rows are not kept."""
+        """Refuse: labels of rows in a stream are not stored."""
         raise RowsElsewhereError()
 
     positions = patterns = index
@@ -342,7 +342,7 @@ class FitRowsInParts(FitRows):
         return Stream(stream.source, reader, stream.rows, (*few, *([np.zeros(few[0].shape[0])] * len(names))))
 
     def beside(self, names: list[str]) -> Streamed:
-        """The rows with more columns of the source behind them."""
+        """Rows with more columns of the source after their arrays."""
         own = self._of
 
         def of(*arrays: Any) -> tuple:
@@ -351,7 +351,7 @@ class FitRowsInParts(FitRows):
         return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
     def groups(self, groups: Any) -> Groups:
-        """The clusters that one or two columns make.
+        """Clusters of the rows by one or two columns.
 
         Raises
         ------
@@ -370,7 +370,7 @@ def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: 
 
 
 def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:
-    """Least and largest value of each column, and which hold zeros and ones only; nothing of features side by side."""
+    """Smallest and largest value of each column, and which hold zeros and ones only; empty for separate features."""
     if not isinstance(X, Columns):
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
     blocks = [x.toarray() for (x,) in expandable(Blocks(X))]

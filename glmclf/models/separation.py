@@ -1,4 +1,4 @@
-"""Separation asked for by itself, before any fit."""
+"""Detection of separation before any fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glmclf.results.regression.separation import Separation
 def detect_separation(
     formula: Any, data: Any, model: str | type[Model] = "logit", **keywords: Any
 ) -> Separation | None:
-    """Whether the outcomes can be told apart, so that some coefficients of a model have infinite estimates.
+    """Detect separation: outcomes told apart by the regressors, so that some coefficients have infinite estimates.
 
     Decided by linear programs on the directions along which the likelihood never falls (Albert & Anderson 1984, Konis
     2007); no estimate is needed, though of many rows and columns a fit begins and leads there sooner.

@@ -1,4 +1,4 @@
-"""Sums over rows that are in a source: read part by part in each pass, kept in memory where they are few."""
+"""Stream of a fit: rows read from a source part by part in each pass, or kept in memory where they are few."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from glmclf.data.source.kept import Room
 if TYPE_CHECKING:
     from glmclf.data.reading.reader import Reader
 
-FEW = 16  # rows of a prototype
+PROTOTYPE_ROWS = 16
 
 
 class _Watching:
-    """A reader that gives digests of what it reads after the rows."""
+    """Reader that returns digests of the rows after the rows of a part."""
 
     def __init__(self, reader: Reader):
         self._reader = reader
@@ -29,7 +29,7 @@ class _Watching:
 
 
 class _Keeping(_Watching):
-    """A reader that gives digests and offers the rows to a room.
+    """Reader with digests that also offers the rows to a room in memory.
 
     Parameters
     ----------
@@ -51,24 +51,24 @@ class _Keeping(_Watching):
 
     @property
     def whole(self) -> bool:
-        """Whether all that was made is there."""
+        """Whether the room holds the rows of all parts."""
         return not self._room.full
 
     def parts(self) -> Iterator[tuple[tuple, Place]]:
-        """What is kept, in its order."""
+        """Arrays and places of the parts in memory, in order."""
         return ((self._room.arrays[place.number], place) for place in self._places)
 
 
 def _watched(f: Callable, *arrays: Any) -> Watched:
-    """A sum over the rows of a part, if it has any, and the digests beside them."""
+    """Sum over the rows of a part, if it has any, with the part's digests."""
     *rows, digests, number = arrays
     return Watched(f(*rows, number) if rows else None, digests)
 
 
 class Stream:
-    """What `core.rows.streamed.Streamed` sums over: a source, read as rows of a model, which are the same in each pass.
+    """Stream of the rows of a model, read from a source, equal in each pass; `Streamed` of the core sums over it.
 
-    Small ones stay in memory once a second pass has shown that they are the same: `data.source.kept`.
+    Few rows stay in memory once a second pass has shown that they are equal: `data.source.kept`.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ class Stream:
 
     def __init__(self, source: Source, reader: Reader, rows: int, prototype: tuple | None = None):
         self.source, self.reader, self.rows = source, reader, rows
-        self._watching, self._known = _Watching(reader), False  # one object: sources keep what it makes by it
+        self._watching, self._known = _Watching(reader), False  # one object, as sources cache its rows by identity
         self._kept: _Keeping | None = None
-        self.prototype = prototype or source.first_of_rows(reader, FEW, self._columns)
+        self.prototype = prototype or source.first_of_rows(reader, PROTOTYPE_ROWS, self._columns)
 
     @property
     def _columns(self) -> list[str] | None:
@@ -106,7 +106,7 @@ class Stream:
         return value
 
     def parts(self) -> Iterator[tuple]:
-        """The arrays of each part that has rows."""
+        """Iterate over the arrays of each part that has rows."""
         if self._kept is not None:
             yield from (arrays for arrays, _ in self._kept.parts())
             return
@@ -120,12 +120,12 @@ class Stream:
         self._keep(reader)
 
     def _reading(self) -> _Watching:
-        """The reader, which keeps what it makes where it was made before."""
+        """Reader of the next pass; from the second pass on one that keeps the rows in memory."""
         keep = self._known and not self.source.keeps
         return _Keeping(self.reader, self.rows) if keep else self._watching
 
     def _keep(self, reader: _Watching) -> None:
-        """A pass has given what it had to."""
+        """Note a complete pass, and keep its rows if all of them are in memory."""
         self._known = True
         if isinstance(reader, _Keeping) and reader.whole:
             self._kept = reader

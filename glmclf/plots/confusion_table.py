@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DARK = 0.55  # share from which letters are white
+DARK = 0.55  # share of an observed class above which a cell's letters are white
 
 
 def confusion(
@@ -66,7 +66,7 @@ def confusion(
     tall = max(0.75, 0.2 + layout.LINE * max(1 + level.count("\n") for level in levels))
     side = max(1.0 if len(levels) < 5 else 0.8, tall)
     axes = layout.axes(ax, (side * len(levels) + 2.6, side * len(levels) + 2.0))
-    room = min(layout.inches(axes)) * (1.0 if ax is None else 0.65)  # a layout takes some for the labels
+    room = min(layout.inches(axes)) * (1.0 if ax is None else 0.65)  # a user's layout spends some on labels
     _cells(axes, counts, shares, room)
     size = _letters(room, levels, 10.0)
     across = max(len(line) for level in levels for line in level.split("\n")) * layout.LETTER * size / 10
@@ -103,7 +103,7 @@ def _cells(ax: Axes, counts: ndarray, shares: ndarray, room: float) -> None:
 
 
 def _letters(room: float, levels: list[str], usual: float) -> float:
-    """Size of letters that leaves the labels of rows apart."""
+    """Font size at which the labels of rows do not overlap."""
     lines = max(1 + level.count("\n") for level in levels)
     return float(np.clip(usual * room / len(levels) / ((lines + 0.3) * layout.LINE), 2.5, usual))
 

@@ -155,7 +155,7 @@ def precision_recall(
 
 
 def _curves(res: Any, newdata: Any, event: Any, names: Any, rows: dict[str, Any], plot: str) -> dict[str, Any]:
-    """Curves by name: those given, or those that results have."""
+    """Curves by name: the curve objects given, or the curves of the results given."""
     labelling.check_keywords(rows, plot)
     kinds = (RocCurve, MulticlassRoc) if plot == "roc" else PrecisionRecall
     asked = {"newdata": newdata, "event": event, **rows}
@@ -187,7 +187,7 @@ def _mark(ax: Axes, curve: RocCurve, rule: str, colour: str, mark: str) -> None:
 
 
 def _square(ax: Axes, own: bool, inside: str) -> Figure:
-    """Both axes from 0 to 1, at one scale."""
+    """Set both axes to run from 0 to 1 at the same scale, and add the legend."""
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal", adjustable="box")
     layout.tidy(ax, "both")

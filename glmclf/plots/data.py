@@ -1,4 +1,4 @@
-"""Rows in the space of two variables, with their classes and which of them are decided wrongly."""
+"""Rows in the space of two variables, with their classes and the misclassified rows marked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Shown(NamedTuple):
-    """Rows that are drawn: their table, the place of each row's class (or None), and which are decided wrongly.
+    """Rows that are drawn: their table, the place of each row's class (or None), and which are misclassified.
 
     Where rows hold counts of several classes `counts` has them, (n, K), and no row is wrong. `times` are frequency
     weights, or None.
@@ -33,7 +33,7 @@ class Shown(NamedTuple):
 
 
 def shown_rows(res: Any, newdata: Any, threshold: Any, source: Any) -> Shown:
-    """The rows of the fit, or others, with what is known of their classes."""
+    """Rows of the fit, or of new data, with their observed classes as far as known."""
     if newdata is None:
         table = source.fit_table()
         rows = judged(res)
@@ -58,7 +58,7 @@ def judged_rows(res: Any, table: pd.DataFrame, rows: Any, threshold: Any) -> Sho
 
 
 def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> None:
-    """Rows as points by class; wrong ones ringed; counts as points of their area."""
+    """Draw rows as points by class: misclassified rows ringed, counts as the area of a point."""
     frame = shown.table.rename(columns=str)
     a, b = (frame[name].to_numpy(dtype=float, na_value=np.nan) for name in (x, y))
     if shown.counts is not None:
@@ -81,7 +81,7 @@ def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> 
 
 
 def _class_points(ax: Axes, a: ndarray, b: ndarray, places: ndarray, levels: Any, k: int, area: ndarray) -> None:
-    """Points of one class, of their own areas."""
+    """Draw the points of one class, each with its own area."""
     ax.scatter(
         a, b, s=area, facecolors="none", linewidths=1.2, edgecolors=layout.colour(k),
         marker=marks.look(k)["marker"], label=f"{marks.name(levels[k])} (area: count)", zorder=2.5,

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WHOLE = ("poisson", "multinomial")  # families of whole numbers
-MOST_LEAD = 50.0  # in log-odds, of a border that is drawn
-MANY, FEW = 160, 40  # points of the grid on each axis, by default
-MOST_HELD = 4  # other variables that the label of an axis names
-LEAST_SHADE, MOST_SHADE = 0.12, 0.5  # opacity of a region
+MAX_LEAD = 50.0  # log-odds at which leads are clipped before contours are drawn
+RESOLUTION, RESOLUTION_SEPARATED = 160, 40  # grid points on each axis by default; of a separated fit
+MAX_FIXED_NAMED = 4  # fixed variables that the label of an axis names
+MIN_OPACITY, MAX_OPACITY = 0.12, 0.5  # opacity of a region
 
 
 def regions(
@@ -42,7 +42,9 @@ def regions(
     names: Sequence[str] | None = None,
     ax: Any = None,
 ) -> Figure:
-    """Which class is decided on, over two variables, with the data; several results side by side.
+    """Decision regions over two variables: the predicted class of each point, with the data.
+
+    Several results are drawn side by side.
 
     Parameters
     ----------
@@ -126,7 +128,7 @@ def regions(
 
 
 class _Grid:
-    """Decisions of one result over two variables, the others held."""
+    """Decisions of one result over a grid of two variables, with the other variables fixed."""
 
     def __init__(self, res: Any, x: str, y: str, at: Any, newdata: Any, threshold: Any, resolution: int | None):
         self.res, self.x, self.y, self.threshold = res, x, y, threshold
@@ -138,17 +140,17 @@ class _Grid:
         for name in (x, y):
             self._check_axis(name, table)
         self.weights = res.model._rows.weights if newdata is None else None
-        self.held = self._held(table, at)
+        self.fixed = self._fixed(table, at)
         self.separated = getattr(res, "separation", None) is not None
-        pairs = len(self.levels) * (len(self.levels) - 1) / 2  # of classes, of each of which a program is asked
-        resolution = resolution or (max(10, round(FEW / pairs**0.5)) if self.separated else MANY)
+        pairs = len(self.levels) * (len(self.levels) - 1) / 2  # pairs of classes: a linear program each
+        resolution = resolution or (max(10, round(RESOLUTION_SEPARATED / pairs**0.5)) if self.separated else RESOLUTION)
         self.values = [self._axis(name, table, resolution) for name in (x, y)]
         self.frame, self.offset = self._rows(table)
         self.p, self.decided = self._decide()
         if (self.decided < 0).all():
-            raise DataError(f"predictions are NaN over all of {x} and {y}, with {self.held}: hold others, by at=")
+            raise DataError(f"predictions are NaN over all of {x} and {y}, with {self.fixed}: hold others, by at=")
         self.leads = self._leads()
-        self.whole = any(self._family(name) in WHOLE for name in (x, y))  # blocks, between which there is nothing
+        self.whole = any(self._family(name) in WHOLE for name in (x, y))  # no border between whole numbers
 
     # ---------------------------------------------------------------------------------------------------- the rows
     def _check_axis(self, name: Any, table: pd.DataFrame) -> None:
@@ -167,7 +169,7 @@ class _Grid:
             )
 
     def _family(self, name: str) -> str | None:
-        """The family of a variable that naive Bayes takes as it is."""
+        """Family that naive Bayes gives a variable which is a feature without a transform."""
         for feature in getattr(self.res.model, "features", ()):
             if feature.variables and name in feature.variables:
                 return feature.family
@@ -175,8 +177,8 @@ class _Grid:
                 return feature.family
         return None
 
-    def _held(self, table: pd.DataFrame, at: Any) -> dict[str, Any]:
-        """Values of the other variables."""
+    def _fixed(self, table: pd.DataFrame, at: Any) -> dict[str, Any]:
+        """Fixed values of the variables that are on neither axis."""
         if at is not None and not isinstance(at, Mapping):
             raise TypeError(f"at={at!r}: a dict of values by variable")
         given, others = dict(at or {}), [v for v in self.source.variables if v not in (self.x, self.y)]
@@ -200,7 +202,7 @@ class _Grid:
         return {name: given[name] for name in others}
 
     def _typical(self, name: str, values: pd.Series, table: pd.DataFrame) -> Any:
-        """The mean of a number, the most frequent level of a factor."""
+        """Typical value of a variable: the mean of a number, the most frequent level of a factor."""
         there = values.notna().to_numpy()
         weights = pd.Series(1.0 if self.weights is None else self.weights, index=values.index)[there]
         values = values[there]
@@ -215,7 +217,7 @@ class _Grid:
         return counts.idxmax()
 
     def _axis(self, name: str, table: pd.DataFrame, resolution: int) -> ndarray:
-        """Values from the least to the largest of the rows; whole ones where a family asks for them."""
+        """Grid of one axis from the smallest to the largest observed value; integers where a family needs them."""
         values = table[name].to_numpy(dtype=float, na_value=np.nan)
         values = values[np.isfinite(values)]
         if not len(values) or values.min() == values.max():
@@ -229,9 +231,9 @@ class _Grid:
         X, Y = np.meshgrid(*self.values)
         frame = pd.DataFrame({self.x: X.ravel(), self.y: Y.ravel()})
         keywords: dict[str, Any] = {}
-        for name in table.columns.difference([self.x, self.y, *self.held]):  # a constant among arrays
+        for name in table.columns.difference([self.x, self.y, *self.fixed]):  # constant columns of models from arrays
             frame[name] = table[name].iloc[0]
-        for name, value in self.held.items():
+        for name, value in self.fixed.items():
             if name == "offset" and self.source.offset_name is None:
                 keywords["offset"] = np.full(X.size, float(value))
             else:
@@ -258,7 +260,7 @@ class _Grid:
         return own.reshape(shape), place.reshape(shape)
 
     def _leads(self) -> list[ndarray]:
-        """By how much each class leads on the scale of the linear predictor, whose borders are smooth, (y, x)."""
+        """Lead of each class on the scale of the linear predictor, where borders are smooth, (y, x)."""
         shape = len(self.values[1]), len(self.values[0])
         z = self._scores()
         cut = np.array([0.5 if self.threshold is None else self.threshold])
@@ -266,24 +268,26 @@ class _Grid:
             if isinstance(z, pd.Series):
                 leads = [z.to_numpy() - self.res.model.link.quantile(cut)]
             else:
-                leads = self._of_scores(labelling.columns(z, self.levels).to_numpy(), logit(cut))
-        leads = [np.clip(np.nan_to_num(lead, nan=-MOST_LEAD), -MOST_LEAD, MOST_LEAD) for lead in leads]
+                leads = self._leads_of_scores(labelling.columns(z, self.levels).to_numpy(), logit(cut))
+        leads = [np.clip(np.nan_to_num(lead, nan=-MAX_LEAD), -MAX_LEAD, MAX_LEAD) for lead in leads]
         return [np.where(self.decided >= 0, lead.reshape(shape), np.nan) for lead in leads]
 
     def _scores(self) -> Any:
-        """Linear predictors; of a separated fit, each prediction of which takes its time, those of the probabilities,
-        which differ where a border is not: near 0 and 1."""
+        """Linear predictors of the grid; of a separated fit, whose predictions are slow, links of probabilities.
+
+        The two differ near probabilities 0 and 1, where no border is.
+        """
         if self.separated:
             with np.errstate(divide="ignore"):
                 if isinstance(self.predicted, pd.DataFrame):
                     return np.log(self.predicted)
                 return pd.Series(self.res.model.link.quantile(self.predicted.to_numpy()))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were said of the probabilities
+            warnings.simplefilter("ignore")  # the prediction of probabilities has given these warnings
             return self.res.predict(self.frame, "linear", **self.offset)
 
-    def _of_scores(self, scores: ndarray, cut: ndarray) -> list[ndarray]:
-        """Leads of the event of two levels, or of each of several, (n,)."""
+    def _leads_of_scores(self, scores: ndarray, cut: ndarray) -> list[ndarray]:
+        """Leads from scores (n, K): of the event where there are two levels, else of each level, (n,) each."""
         if scores.shape[1] == 2:
             e = self.res._event_place
             return [scores[:, e] - scores[:, 1 - e] - cut]
@@ -291,7 +295,7 @@ class _Grid:
 
     # ----------------------------------------------------------------------------------------------------- drawing
     def draw(self, ax: Axes, points: bool, shade: bool) -> None:
-        """Regions, their borders, and the rows."""
+        """Draw the regions, their borders and the rows."""
         from matplotlib.colors import to_rgb
 
         layout.small_ticks(ax)
@@ -305,7 +309,7 @@ class _Grid:
         if shade:
             floor = np.array([self._least(k) for k in range(K)])[np.maximum(self.decided, 0)]
             strength = np.clip((self.p - floor) / (1 - floor), 0, 1)
-        image[known, 3] = (LEAST_SHADE + (MOST_SHADE - LEAST_SHADE) * strength)[known]
+        image[known, 3] = (MIN_OPACITY + (MAX_OPACITY - MIN_OPACITY) * strength)[known]
         ax.pcolormesh(*self.values, image, shading="nearest", rasterized=True, zorder=0)
         for lead in self.leads:
             if (lead > 0).any() and (lead < 0).any() and not self.whole:
@@ -318,24 +322,24 @@ class _Grid:
             limits(values[0] - margin, values[-1] + margin)
 
     def _least(self, k: int) -> float:
-        """The smallest probability at which a class may be decided on."""
+        """Smallest probability with which class k can be the decision."""
         if self.threshold is None:
             return 1 / len(self.levels)
         least = self.threshold if k == self.res._event_place else 1 - self.threshold
         return min(float(least), 1 - 1e-9)
 
     def title(self, name: str, points: bool) -> str:
-        """The model, and how many rows are decided wrongly, as often as frequency weights count them."""
+        """Title of a panel: the model, and the number of misclassified rows counted by frequency weights."""
         if not points or self.shown.wrong is None:
             return name
         times = np.ones(len(self.shown.wrong)) if self.shown.times is None else self.shown.times
         return f"{name}: {times[self.shown.wrong].sum():,.10g} of {times.sum():,.10g} rows wrong"
 
     def label(self, x: str) -> str:
-        """Name of the axis, and below it where other variables are held."""
-        parts = [f"{name} = {_value(value)}" for name, value in self.held.items()]
-        if len(parts) > MOST_HELD + 1:
-            parts = [*parts[:MOST_HELD], f"{len(parts) - MOST_HELD} more"]
+        """Name of the axis, and below it the values at which other variables are fixed."""
+        parts = [f"{name} = {_value(value)}" for name, value in self.fixed.items()]
+        if len(parts) > MAX_FIXED_NAMED + 1:
+            parts = [*parts[:MAX_FIXED_NAMED], f"{len(parts) - MAX_FIXED_NAMED} more"]
         return f"{x} (at {', '.join(parts)})" if parts else x
 
 

@@ -27,10 +27,10 @@ CRITERIA = {
     "llf": "log-likelihood",
     "llf_conditional": "conditional log-likelihood",
 }
-LARGEST = {"llf", "llf_conditional"}  # the more the better
+HIGHER_IS_BETTER = {"llf", "llf_conditional"}  # criteria; the others are better where they are lower
 HATCHES = ("", "////", "....", "xxxx")
-MOST_WHOLE = 400  # whole numbers whose probabilities are drawn
-MOST_CELLS = 40  # levels of a table that are drawn
+MAX_WHOLE_NUMBERS = 400  # places at which probabilities of whole numbers are drawn
+MAX_LEVELS = 40  # levels of a table that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- densities
@@ -127,9 +127,9 @@ def _is_number(feature: Any) -> bool:
 
 
 def _need(res: Any, j: int) -> float:
-    """Inches that a panel needs: tables have a bar a level and class."""
+    """Width of the panel of feature j in inches: a table has a bar for each level and class."""
     feature = res.model.features[j]
-    cells = 0 if _is_number(feature) else min(feature.cells, MOST_CELLS)
+    cells = 0 if _is_number(feature) else min(feature.cells, MAX_LEVELS)
     return max(3.2, 1.2 + 0.08 * cells * (len(res.levels) + 1))
 
 
@@ -143,7 +143,7 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
 
 
 def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
-    """Densities, or probabilities of whole numbers, over histograms."""
+    """Draw densities, or probabilities of whole numbers, over histograms."""
     feature = res.model.features[j]
     whole = feature.family == "poisson"
     x = None if rows is None else np.asarray(rows[0][j], dtype=float)
@@ -160,7 +160,7 @@ def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
 
 
 def _places(res: Any, feature: Any, x: ndarray | None) -> ndarray:
-    """Where to evaluate a density: the range of the rows, and four standard deviations about each mean."""
+    """Points at which a density is evaluated: the range of the rows, and four standard deviations about each mean."""
     law = res.conditionals[feature.name].xs("estimate", axis=1, level=1)
     if feature.family == "gaussian":
         mean, sd = law["mean"], np.sqrt(law["var"])
@@ -176,13 +176,13 @@ def _places(res: Any, feature: Any, x: ndarray | None) -> ndarray:
     if feature.family == "gaussian":
         return np.linspace(low, high, 301)
     if feature.family == "poisson":
-        return np.unique(np.linspace(max(np.floor(low), 0.0), np.ceil(high), MOST_WHOLE).round())
+        return np.unique(np.linspace(max(np.floor(low), 0.0), np.ceil(high), MAX_WHOLE_NUMBERS).round())
     least = high * 1e-4 if feature.family == "gamma" else 0.0
     return np.linspace(least, high, 301)
 
 
 def _histograms(ax: Axes, x: ndarray, places: ndarray, weights: ndarray, K: int, bins: Any) -> None:
-    """A histogram a class, each of area one; of whole numbers shares."""
+    """Draw a histogram of area one for each class, or the shares of whole numbers."""
     seen = np.isfinite(x)
     if isinstance(bins, np.ndarray):
         edges = np.append(bins - np.diff(bins, prepend=bins[0] - 1) / 2, bins[-1] + 0.5)
@@ -197,12 +197,12 @@ def _histograms(ax: Axes, x: ndarray, places: ndarray, weights: ndarray, K: int,
 
 
 def _table(ax: Axes, res: Any, j: int, alpha: float) -> None:
-    """Probabilities of levels as bars, grouped by level, with intervals."""
+    """Draw probabilities of levels as bars, grouped by level, with intervals."""
     feature, K = res.model.features[j], len(res.levels)
     table = res.conditionals[feature.name].xs("estimate", axis=1, level=1)
     words = list(table.columns) if feature.kind != "numbers" else [str(feature.word(1))]
     low, high = _intervals(res, j, alpha)
-    shown = slice(0, MOST_CELLS)
+    shown = slice(0, MAX_LEVELS)
     p = table.to_numpy().T[shown]
     labels = [layout.wrapped(word) for word in words[shown]]
     step = np.arange(len(p))[:, None] + (np.arange(K) - (K - 1) / 2) * 0.8 / K
@@ -240,7 +240,7 @@ def _intervals(res: Any, j: int, alpha: float) -> tuple[ndarray, ndarray]:
 
 # ---------------------------------------------------------------------------------------------------------- ladder
 def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, ax: Any = None) -> Figure:
-    """Models of the same features side by side, a panel a criterion: what does each step of the ladder gain?
+    """Ladder of models of the same features: a panel a criterion, which shows the gain of each step.
 
     Parameters
     ----------
@@ -299,18 +299,18 @@ def _own_rung(res: Any) -> str:
 
 
 def _short(value: float) -> str:
-    """At least three digits."""
+    """Number with at least three significant digits."""
     return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}") if abs(value) >= 1000 else layout.number(value, 3)
 
 
 def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -> None:
-    """One criterion by model, the simplest at the top."""
+    """Draw one criterion by model, the simplest model at the top."""
     v = values.to_numpy(dtype=float)
     at = np.arange(len(v))
     known = np.isfinite(v)
     ax.plot(v[known], at[known], linestyle="none", markersize=7, **marks.look(0))
     if known.any():
-        best = np.flatnonzero(known)[(v[known].argmax if criterion in LARGEST else v[known].argmin)()]
+        best = np.flatnonzero(known)[(v[known].argmax if criterion in HIGHER_IS_BETTER else v[known].argmin)()]
         star: dict[str, Any] = {"marker": "*", "markersize": 16, "color": layout.COLOURS[5], "markeredgecolor": "black"}
         ax.plot(v[best], at[best], zorder=4, **star)
     least = v[best] if known.any() else np.nan

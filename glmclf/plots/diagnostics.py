@@ -1,4 +1,4 @@
-"""Does the model fit, and on which rows does it hang: influence and residuals."""
+"""Plots of diagnostics: influence, residuals and partial residuals."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ RESIDUALS = {
     "delta_chi2": "fall of Pearson's χ² without it",
     "delta_deviance": "fall of the deviance without it",
 }
-LARGEST = 500.0  # of an area in points squared
-LEAST_ROWS = 20  # of a trend of residuals by row
-MOST_RANKS = 1000  # points of a band
-MOST_BOXES = 40  # categories that are drawn
+MAX_AREA = 500.0  # area of the largest point, in points squared
+MIN_ROWS_OF_TREND = 20  # rows from which a trend of residuals is drawn
+MAX_BAND_POINTS = 1000  # points at which the band of a normal plot is computed
+MAX_BOXES = 40  # categories that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- influence
 def influence(
     res: Any, y: str | None = None, *, by: str = "row", label: int = 5, ax: Axes | None = None
 ) -> Figure:
-    """Leverage against a residual, the area of a point being Cook's distance; the largest of these have their labels.
+    """Influence plot: leverage against a residual, Cook's distance as the area, the largest distances labelled.
 
     Parameters
     ----------
@@ -119,11 +119,11 @@ def influence(
 
 def _largest(ax: Axes) -> float:
     """Area in points squared of the largest Cook's distance."""
-    return LARGEST * min(1.0, min(layout.inches(ax)) / 3.5) ** 2
+    return MAX_AREA * min(1.0, min(layout.inches(ax)) / 3.5) ** 2
 
 
 def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarray:
-    """Points whose area is Cook's distance, and these areas; crosses at the edge where there is none."""
+    """Draw points whose area is Cook's distance, and return the areas; crosses at the edge where there is none."""
     known = np.isfinite(r) & np.isfinite(cooks)
     top = cooks[known].max(initial=0.0)
     area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
@@ -144,7 +144,7 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
 def residuals(
     res: Any, against: Any = None, *, seed: Any = 0, bins: int = 10, alpha: float = 0.05, ax: Any = None
 ) -> Figure:
-    """Three looks at residuals: quantile residuals against the fit, their normal plot, and binned residuals.
+    """Residual plots: quantile residuals against the fit, their normal plot, and binned residuals.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def _fitted(res: Any) -> tuple[Any, str]:
 
 
 def _against(res: Any, against: Any) -> tuple[pd.Series, str]:
-    """A column of the data, or values beside its rows, as numbers where they are times."""
+    """Variable that residuals are plotted against: a column of the data or values beside its rows; times as numbers."""
     rows = res.model._rows
     if isinstance(against, str):
         table = res.model._fit_table()
@@ -232,7 +232,7 @@ def _against(res: Any, against: Any) -> tuple[pd.Series, str]:
 
 
 def _times(x: pd.Series) -> tuple[pd.Series, str]:
-    """Dates as pandas' own, spans of time as days; and what the axis says of them."""
+    """Times to plot, dates as pandas' own and spans of time as days, with the label of their axis."""
     if x.dtype == object and pd.api.types.infer_dtype(x, skipna=True) in ("date", "datetime", "datetime64"):
         x = pd.to_datetime(x)
     if isinstance(x.dtype, pd.PeriodDtype):
@@ -245,7 +245,7 @@ def _times(x: pd.Series) -> tuple[pd.Series, str]:
 
 
 def _trend(ax: Axes, x: Any, z: Any, name: str, own: bool) -> None:
-    """Residuals against x with a local line, or boxes by category."""
+    """Draw residuals against x with a local line, or boxes by category."""
     if isinstance(x, pd.Series):
         x, said = _times(x)
         name += said
@@ -267,7 +267,7 @@ def _trend(ax: Axes, x: Any, z: Any, name: str, own: bool) -> None:
 
 
 def _dates(ax: Axes, x: pd.Series, z: pd.Series) -> None:
-    """Residuals over time."""
+    """Draw residuals over time."""
     from matplotlib import dates
 
     days = np.where(x.isna(), np.nan, dates.date2num(x.to_numpy(dtype="datetime64[us]")))
@@ -282,12 +282,12 @@ def _cloud(ax: Axes, x: ndarray, z: ndarray, k: int, label: str | None) -> None:
     x, z = x[known], z[known]
     alpha = 0.7 if len(x) < 500 else 0.35 if len(x) < 5000 else 0.1
     ax.scatter(x, z, s=12, alpha=alpha, linewidths=0, label=label, **marks.look(k))
-    if len(x) >= LEAST_ROWS:
+    if len(x) >= MIN_ROWS_OF_TREND:
         _smooth(ax, x, z, None, layout.colour(k) if label else layout.COLOURS[5])
 
 
 def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: str) -> None:
-    """A local line through points, over the range of x."""
+    """Draw a local line through points, over the range of x."""
     if len(np.unique(x)) < 5:
         return
     at = np.unique(np.quantile(x, np.linspace(0, 1, 80 if len(x) < 5000 else 40)))
@@ -295,9 +295,9 @@ def _smooth(ax: Axes, x: ndarray, z: ndarray, weights: ndarray | None, colour: s
 
 
 def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
-    """Boxes of residuals, one a category, of as many as can be told apart: the most frequent ones."""
+    """Draw boxes of residuals by category; of many categories only the most frequent ones."""
     codes, every = pd.factorize(x, sort=True)
-    shown = np.sort(np.argsort(-np.bincount(codes[codes >= 0], minlength=len(every)), kind="stable")[:MOST_BOXES])
+    shown = np.sort(np.argsort(-np.bincount(codes[codes >= 0], minlength=len(every)), kind="stable")[:MAX_BOXES])
     found, values, n = every[shown], z.to_numpy(), len(shown)
     if len(every) > n:
         layout.caption(ax, "", f"{name} (the most frequent {n} of {len(every):,})")
@@ -307,7 +307,7 @@ def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
 
 
 def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
-    """Ordered residuals against medians of normal order statistics, with their band."""
+    """Draw ordered residuals against medians of normal order statistics, with their band."""
     columns = z if isinstance(z, pd.DataFrame) else z.to_frame("")
     longest = 0
     for k, level in enumerate(columns):
@@ -315,7 +315,7 @@ def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
         n = len(values)
         if not n:
             continue
-        ranks = np.unique(np.linspace(1, n, min(n, MOST_RANKS)).round().astype(int))
+        ranks = np.unique(np.linspace(1, n, min(n, MAX_BAND_POINTS)).round().astype(int))
         ranks = np.unique(np.concatenate([ranks, np.arange(1, min(n, 50) + 1), np.arange(max(n - 49, 1), n + 1)]))
         median, low, high = order_statistics(ranks, n, alpha).T
         if n > longest:
@@ -334,7 +334,7 @@ def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
 
 
 def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
-    """Observed less predicted shares by bin, with intervals."""
+    """Draw observed less predicted shares by bin, with intervals."""
     curve = _curve(res, bins, alpha)
     levels = list(dict.fromkeys(curve.index.get_level_values("level"))) if curve.index.nlevels > 1 else [None]
     for k, level in enumerate(levels):
@@ -364,7 +364,7 @@ def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
 def partial_residuals(
     res: Any, terms: str | Sequence[str] | None = None, *, level: Any = None, smooth: bool = True, ax: Any = None
 ) -> Figure:
-    """What each term adds to the linear predictor, with partial residuals about it: is the shape of the term right?
+    """Partial residual plots: the component of each term of the linear predictor, with its partial residuals.
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def partial_residuals(
     for one, term in zip(all_axes, chosen):
         x, z = table[variables[term][0]], points[term].to_numpy()
         levels = source.levels_of(variables[term][0], table)
-        name = "model (omitted)" if _left_out(res, term, level) else "model"
+        name = "model (omitted)" if _term_omitted(res, term, level) else "model"
         _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
         of = "" if level is None else f" of {labelling.plain(level)!r}"
         layout.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
@@ -435,7 +435,7 @@ def partial_residuals(
 
 
 def _variables_of_terms(res: Any) -> dict[str, list[str]]:
-    """Columns of the data that each term is made of."""
+    """Columns of the data in each term, by term."""
     k = len(res.model.exog_names)
     found = {}
     for term, place in res.model._design.terms.items():
@@ -445,8 +445,8 @@ def _variables_of_terms(res: Any) -> dict[str, list[str]]:
     return found
 
 
-def _left_out(res: Any, term: str, level: Any) -> bool:
-    """Whether all coefficients of a term (of a level) were left out, so that it adds 0."""
+def _term_omitted(res: Any, term: str, level: Any) -> bool:
+    """Whether all coefficients of a term (of a level) were omitted, so that the term adds 0."""
     if res._omitted is None:
         return False
     gone = res._omitted.reshape(-1, len(res.model.exog_names))
@@ -455,7 +455,7 @@ def _left_out(res: Any, term: str, level: Any) -> bool:
 
 
 def _chosen_terms(terms: Any, known: list[str], variables: dict[str, list[str]]) -> list[str]:
-    """Terms that were asked for, or all that can be drawn."""
+    """Terms to draw: those asked for, or all with one variable."""
     if terms is None:
         chosen = [term for term in known if len(variables[term]) == 1]
         if not chosen:
@@ -473,7 +473,7 @@ def _chosen_terms(terms: Any, known: list[str], variables: dict[str, list[str]])
 
 
 def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
-    """Points whose area is their weight, in eight sizes: lines of markers are drawn many times faster than scatters."""
+    """Draw points whose area is their weight, in eight sizes: lines of markers are much faster than scatters."""
     size = np.ceil(weight * 8).clip(1, 8)
     for s in np.unique(size):
         own = size == s
@@ -483,7 +483,7 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
 
 
 def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> None:
-    """A term's part, its partial residuals, and their trend."""
+    """Draw the component of a term, its partial residuals, and their trend."""
     layout.tidy(ax)
     if levels is None:
         at = x.to_numpy(dtype=float, na_value=np.nan)
@@ -513,7 +513,7 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
 
 
 def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> None:
-    """Limits in which 99 % of the weight, and all lines, are in view; says how many points are not."""
+    """Set the y limits to show 99 % of the weight and all lines; note how many points are out of view."""
     order = z.argsort()
     share = w[order].cumsum() / w.sum()
     low, high = z[order][np.searchsorted(share, [0.005, 0.995]).clip(max=len(z) - 1)]

@@ -129,7 +129,7 @@ def _independent_features(res: Any, names: list[str]) -> tuple[pd.DataFrame, dic
 
 
 def _rows_of_features(ax: Axes, res: Any, names: list[str], newdata: Any) -> None:
-    """Rows of the fit, or others, by their features."""
+    """Draw the rows of the fit, or of new data, by their features."""
     places = [res.feature_names.index(name) for name in names]
     if newdata is None:
         rows = judged(res)
@@ -147,7 +147,7 @@ def _rows_of_features(ax: Axes, res: Any, names: list[str], newdata: Any) -> Non
 def _draw_ellipses(
     ax: Axes, levels: Sequence[Any], means: pd.DataFrame, covariances: dict[Any, ndarray], shares: Any, named: bool
 ) -> None:
-    """Means as large marks, ellipses as lines."""
+    """Draw means as large marks and ellipses as lines."""
     t = np.linspace(0, 2 * np.pi, 181)
     circle = np.stack([np.cos(t), np.sin(t)])
     for k, level in enumerate(levels):
@@ -272,7 +272,7 @@ def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
 def _one_function(
     ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]
 ) -> None:
-    """Scores on one function, a strip a class, with the mean and the central interval of its distribution."""
+    """Draw scores on one function, a strip for each class, with the mean and the central interval."""
     raw, found, centroids = res.canonical.raw[name].to_numpy(), res.covariances, res.canonical.centroids[name]
     own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
     v = None if scores is None else scores[name].to_numpy()

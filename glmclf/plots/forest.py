@@ -1,4 +1,4 @@
-"""Estimates with their intervals below each other: coefficients, ratios, marginal effects."""
+"""Forest plots: estimates with their intervals in rows: coefficients, ratios, marginal effects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ENDS = ["Conf. Int. Low", "Conf. Int. Upp."]
 OMITTED, UNKNOWN = "(omitted)", "(not determined)"
-EDGE = {"<": 0.012, ">": 0.988}  # of the width, where arrows stand
+EDGE = {"<": 0.012, ">": 0.988}  # share of the width at which arrows are drawn
 
 
 class Rows(NamedTuple):
@@ -49,7 +49,7 @@ def coefficients(
     panels: bool = False,
     ax: Any = None,
 ) -> Figure:
-    """Coefficients with their confidence intervals, of one result or of several beside each other.
+    """Forest plot of coefficients with their confidence intervals, of one result or of several beside each other.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def coefficients(
 
 
 def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
-    """Results that have coefficients by name, which tells what is modelled where that differs."""
+    """Results with coefficients by name; the name includes the response where responses differ."""
     found = labelling.results_of(res, names, "coefficients", ("summary_frame",))
     fits = {name: _with_params(one) for name, one in found.items()}
     if len({bool(labelling.levels(one)) for one in fits.values()}) > 1:
@@ -130,7 +130,7 @@ def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
 
 
 def _with_params(res: Any) -> Any:
-    """The result that has coefficients: of a generative model the logit that it implies."""
+    """Result that has coefficients: of a generative model its implied logit."""
     inner = getattr(res, "discriminant", None)
     if inner is not None:
         return inner
@@ -140,7 +140,7 @@ def _with_params(res: Any) -> Any:
 
 
 def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.DataFrame:
-    """coef and, where there are any, the ends of intervals, by coefficient."""
+    """Table of coefficients with the column "coef" and, where there are any, the ends of intervals."""
     if units and not ratio:
         raise ValueError("units= is for exponentiate=True: coefficients are of one unit")
     if not units:
@@ -203,7 +203,7 @@ def _heading(fits: list[Any], ratio: bool) -> str:
 
 
 def _title(fits: Mapping[str, Any]) -> str:
-    """What is modelled and how many observations, as far as all results agree."""
+    """Title of a forest plot: the response and the number of observations, as far as all results agree."""
     said = {labelling.response(one).describe() for one in fits.values()}
     sizes = {float(one.nobs) for one in fits.values()}
     counts = map(labelling.observations, sizes if len(sizes) == 1 else [])
@@ -212,7 +212,7 @@ def _title(fits: Mapping[str, Any]) -> str:
 
 # --------------------------------------------------------------------------------------------------------- margins
 def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = None, **options: Any) -> Figure:
-    """Marginal effects with their confidence intervals: a row a variable, of several levels a mark a level.
+    """Forest plot of marginal effects with confidence intervals: a row for each variable, a mark for each level.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = No
 
 
 def _effects(part: pd.DataFrame) -> Rows:
-    """Effects of a table, the ends of their intervals, and what is said of them."""
+    """Effects of a table, the ends of their intervals, and their notes."""
     words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf"}
     effect, low, high = part.iloc[:, [0, 4, 5]].to_numpy(dtype=float).T
     return Rows(effect, low, high, [UNKNOWN if np.isnan(b) else words.get(b, "") for b in effect])
@@ -295,7 +295,7 @@ def _draw(
     title: str,
     ax: Any,
 ) -> list[Axes]:
-    """Rows of results and levels, in one panel or in one a level."""
+    """Draw the rows of results and levels, in one panel or in a panel for each level."""
     series, heads = _arranged(cells, panels)
     labels = [layout.wrapped(name) for name in rows]
     places, total = layout.stacked(labels, max(map(len, series)))
@@ -314,14 +314,14 @@ def _draw(
         head = layout.wrapped(title, int(wide * columns / layout.LETTER))
         layout.figure_of(axes[0]).suptitle(head, fontsize=11)
     if len(keys) > 1:
-        for k, name in enumerate(keys):  # whether or not the last panel has it
+        for k, name in enumerate(keys):  # a legend of all results, in the last panel or not
             axes[-1].plot([], [], layout.marker(k), color=layout.colour(k), linestyle="none", label=layout.named(name))
         layout.legend(axes[-1], ax is None, most=0)
     return axes
 
 
 def _arranged(cells: dict[str, dict[Any, Rows]], panels: bool) -> tuple[list[dict[str, Rows]], list[str]]:
-    """What is beside each other in each panel, by name, and the heads of panels, "" where there is one alone."""
+    """Series of each panel by name, and the titles of panels, "" for a single panel."""
     levels = list(dict.fromkeys(level for by_level in cells.values() for level in by_level))
     if levels == [None]:
         return [{name: by_level[None] for name, by_level in cells.items()}], [""]
@@ -333,7 +333,7 @@ def _arranged(cells: dict[str, dict[Any, Rows]], panels: bool) -> tuple[list[dic
 
 
 def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, reference: float) -> None:
-    """Estimates and intervals of several series on one panel."""
+    """Draw estimates and intervals of several series on one panel."""
     ratio = reference == 1.0
     low, high = _limits(list(series.values()), reference)
     if ratio:
@@ -346,7 +346,7 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
         y, colour = places + layout.DODGE * (i - (len(series) - 1) / 2), layout.colour(k)
         ends = ~(np.isnan(rows.low) & np.isnan(rows.high))
         left = np.where(rows.low > (0 if ratio else -np.inf), rows.low, low)
-        left = np.where(np.isnan(rows.low), rows.estimate, left)  # an end that is not known has no line
+        left = np.where(np.isnan(rows.low), rows.estimate, left)  # no line to an unknown end
         right = np.where(np.isnan(rows.high), rows.estimate, np.minimum(rows.high, high))
         ax.hlines(y[ends], left[ends], right[ends], color=colour, linewidth=1.6, zorder=2)
         there = np.isfinite(rows.estimate) & ~((rows.estimate == 0) & ratio)
@@ -358,7 +358,7 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
 
 
 def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
-    """Ends of the x axis: all that is finite, and the reference; of ratios multiplicatively."""
+    """Ends of the x axis: all finite numbers and the reference, with margins that multiply on a log axis."""
     values = np.concatenate([np.r_[rows.estimate, rows.low, rows.high] for rows in series])
     ratio = reference == 1.0
     values = np.r_[values[np.isfinite(values) & ((values > 0) | (not ratio))], reference]
@@ -372,7 +372,7 @@ def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
 
 
 def _at_edges(ax: Axes, rows: Rows, y: ndarray, there: ndarray, colour: str, ratio: bool) -> None:
-    """Arrows where an interval or estimate goes on beyond the axis, and what is said of estimates that are no point."""
+    """Draw arrows where an interval or estimate exceeds the axis, and the notes of estimates that are not finite."""
     across, size = ax.get_yaxis_transform(), layout.small(ax, 8.5)
     zero = 0.0 if ratio else -np.inf
     arrows = [

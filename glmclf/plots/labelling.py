@@ -1,4 +1,4 @@
-"""What plots are of: results, their names, what they model."""
+"""Labels of plots: results and their names, levels of responses, numbers of observations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-ROWS = ("endog", "freq_weights", "weights", "offset")  # what may stand beside newdata=
+ROWS = ("endog", "freq_weights", "weights", "offset")  # keywords that may accompany newdata=
 
 
 def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequence[str]) -> dict[str, Any]:
@@ -47,13 +47,13 @@ def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequ
 
 
 def _listed(given: Any) -> list[Any]:
-    """One result, a list or the values of a dict, as a list."""
+    """List of results from one result, a sequence or a dict."""
     given = given.values() if isinstance(given, Mapping) else given if isinstance(given, (list, tuple)) else [given]
     return list(given)
 
 
 def made(given: Any, plot: str, kinds: Any, method: str, asked: Mapping[str, Any], make: Callable[[Any], Any]) -> Any:
-    """What a plot draws: an object of one of the kinds as it is, or what `make` has from a result.
+    """Object that a plot draws: the one given if it is of one of the kinds, else the one that `make` has from a result.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def all_made(
     asked: Mapping[str, Any],
     make: Callable[[Any], Any],
 ) -> dict[str, Any]:
-    """`made` of one or several by name, all of which are objects of the kinds or all of which are results."""
+    """Apply `made` to one or several by name, either all objects of the kinds or all results."""
     ready = all(isinstance(one, kinds) for one in _listed(given))
     found = results_of(given, names, plot, ("__class__",) if ready else (method,))
     return {name: made(one, plot, kinds, method, asked, make) for name, one in found.items()}
 
 
 def check(given: Any, plot: str, methods: Sequence[str]) -> None:
-    """Refuse what is no result that has one of the methods."""
+    """Refuse an argument that is no result with one of the methods."""
     if isinstance(given, type) or not any(hasattr(given, method) for method in methods):
         what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
         hint = ": call fit() first" if hasattr(given, "fit") and hasattr(given, "endog_names") else ""
@@ -105,7 +105,7 @@ def check(given: Any, plot: str, methods: Sequence[str]) -> None:
 
 
 def check_keywords(given: Mapping[str, Any], plot: str, known: Sequence[str] = ROWS) -> None:
-    """Refuse keywords that a plot would hand on to a method that has none of the name."""
+    """Refuse keywords that are unknown to the method which a plot passes them to."""
     odd = [name for name in given if name not in known]
     if odd:
         raise TypeError(f"{plot}() has no keyword {odd[0]}=; beside its own it takes {', '.join(known)}")
@@ -118,13 +118,13 @@ def _numbered(names: list[str]) -> list[str]:
 
 
 def response(res: Any) -> Any:
-    """The response of a result's model, of a part of a result, too."""
+    """Response of the model of a result or of a part of a result."""
     model = res.model
     return model._response if hasattr(model, "_response") else res._parent.model._response
 
 
 def levels(res: Any) -> list[Any]:
-    """Levels of a response of classes; none of a binary model."""
+    """Levels of a multinomial response; an empty list for a binary model."""
     return list(getattr(res.model, "levels", []))
 
 
@@ -134,7 +134,7 @@ def columns(table: pd.DataFrame, levels: Sequence[Any]) -> pd.DataFrame:
 
 
 def probability(res: Any, level: Any = None) -> str:
-    """What is drawn, as ``P(y = 'yes')``; of several levels that of one, or of the "level"."""
+    """Label of a probability, as ``P(y = 'yes')``, for one level or for "level"."""
     found = response(res)
     if levels(res):
         return f"P({found.name} = {'level' if level is None else repr(plain(level))})"
@@ -155,7 +155,7 @@ def plain(level: Any) -> Any:
 
 
 def observations(n: float) -> str:
-    """How many, as ``n = 344``."""
+    """Number of observations, as ``n = 344``."""
     return f"n = {n:,.10g}"
 
 

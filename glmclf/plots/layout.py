@@ -1,4 +1,4 @@
-"""What all plots share: axes, colours that the colour-blind tell apart, labels that fit."""
+"""Layout of plots: axes, colours that the colour-blind tell apart, labels that fit."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
 KEPT = "\N{NO-BREAK SPACE}"
-GREY, PALE = "0.45", "0.85"  # of lines of reference, and of grids
-LONGEST = 28  # characters in a line of a label
-SIDE = 42  # the same, of a legend beside the plot
-ROW = 0.32  # inches of a line of a label
-LINE = 0.17  # inches from a line of text to the next, at the usual size
-DODGE = 0.15  # inches between marks of several series in a row
-LETTER = 0.085  # inches of a letter, about
-LEAST = 5.0  # points of letters that can be read
+GREY, PALE = "0.45", "0.85"  # reference lines, grid lines
+MAX_CHARACTERS = 28  # characters in a line of a label
+LEGEND_CHARACTERS = 42  # characters in a line of a legend beside the plot
+ROW = 0.32  # height of a line of a row label, in inches
+LINE = 0.17  # distance of lines of text at the usual size, in inches
+DODGE = 0.15  # distance of the marks of several series in a row, in inches
+LETTER = 0.085  # width of an average letter, in inches
+MIN_FONT_SIZE = 5.0  # points, of letters that can be read
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
-    """Axes to draw on: those given, or those of a new figure.
+    """Axes to draw on: the Axes given, or the Axes of a new figure.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = N
 
 
 def several(ax: Any, n: int, size: tuple[float, float], columns: int | None = None) -> list[Axes]:
-    """As many Axes: those given, in a list or array where there are several, or those of a new figure.
+    """List of n Axes: the Axes given, in a list or array where there are several, or the Axes of a new figure.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def dashes(i: int) -> str:
     return DASHES[i % len(DASHES)]
 
 
-def wrapped(label: Any, longest: int = LONGEST) -> str:
-    """A label in lines that fit beside a plot, with what matplotlib would take for mathematics as plain text.
+def wrapped(label: Any, longest: int = MAX_CHARACTERS) -> str:
+    """Label broken into lines that fit beside a plot, with dollar signs escaped from matplotlib's mathematics.
 
     Lines end at spaces, words that are too long at a `_` or the like; ``n = 3`` and ``95 %`` stay together.
     """
@@ -139,7 +139,7 @@ def _lines(text: str, longest: int) -> list[str]:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The figure that Axes are on, whatever part of it they are in."""
+    """Figure that contains Axes, also through sub-figures."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure
@@ -153,13 +153,13 @@ def inches(ax: Axes) -> tuple[float, float]:
 
 
 def small(ax: Axes, usual: float = 9.0) -> float:
-    """Size of letters inside Axes, in points: less than usual where these are small."""
+    """Font size inside Axes in points: smaller than usual where the Axes are small."""
     across, tall = inches(ax)
     return float(np.clip(usual * min(across / 2.6, tall / 1.2), 4.5, usual))
 
 
 def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | None = None) -> None:
-    """Title and names of the axes, in lines that are no longer than the axes are (or `width` inches)."""
+    """Set the title and the names of the axes, in lines no longer than the axes (or `width` inches)."""
     across, tall = inches(ax)
     across = width or across
     for text, write, length, size in (
@@ -172,7 +172,7 @@ def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | 
 
 
 def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str | None = None) -> None:
-    """The legend: inside if it has few lines or the Axes are a user's, else to the right of the Axes.
+    """Draw the legend: inside if it has few lines or the Axes are a user's, else to the right of the Axes.
 
     Parameters
     ----------
@@ -189,16 +189,16 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     size = small(ax)
     options: dict[str, Any] = {"title": title, "title_fontsize": size}
     if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
-        text, shrunk = _best_fit(labels, (SIDE,), size, (np.inf, inches(ax)[1]))
+        text, shrunk = _best_fit(labels, (LEGEND_CHARACTERS,), size, (np.inf, inches(ax)[1]))
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
         key_of(ax, handles, text, fontsize=shrunk, **(place | options))
         return
     across, tall = inches(ax)
     room = 0.75 * across, 0.75 * tall
-    text, shrunk = _best_fit(labels, (LONGEST, SIDE, 70), size, room)
+    text, shrunk = _best_fit(labels, (MAX_CHARACTERS, LEGEND_CHARACTERS, 70), size, room)
     short = [shortened(label) for label in labels]
-    if shrunk < LEAST and len(set(short)) == len(labels):
-        text, shrunk = _best_fit(short, (LONGEST,), size, room)
+    if shrunk < MIN_FONT_SIZE and len(set(short)) == len(labels):
+        text, shrunk = _best_fit(short, (MAX_CHARACTERS,), size, room)
     found = key_of(ax, handles, text, fontsize=shrunk, **({"loc": inside} | options))
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
@@ -211,7 +211,7 @@ def named(words: Any) -> str:
 
 
 def key_of(place: Axes | Figure, handles: Sequence[Any], labels: Sequence[str], **options: Any) -> Any:
-    """matplotlib's legend, with labels as they are."""
+    """Draw matplotlib's legend with its labels unchanged."""
     found = place.legend(handles, [named(label) for label in labels], **options)
     for text, label in zip(found.get_texts(), labels):
         text.set_text(label)
@@ -219,7 +219,7 @@ def key_of(place: Axes | Figure, handles: Sequence[Any], labels: Sequence[str], 
 
 
 def shortened(label: str, most: int = 20) -> str:
-    """A label, the first line of which loses its middle where it is longer than `most` letters."""
+    """Shorten a label: its first line loses the middle where it is longer than `most` letters."""
     name, *rest = label.split("\n")
     name = name if len(name) <= most else f"{name[: most // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(most // 2) + 1 :]}"
     return "\n".join([name, *rest])
@@ -229,13 +229,14 @@ def beside(labels: Sequence[str], most: int = 6) -> float:
     """Inches that `legend` takes to the right of the Axes, of a figure of ours."""
     if sum(1 + wrapped(label).count("\n") for label in labels) <= most:
         return 0.0
-    return 0.7 + 0.9 * LETTER * max(len(line) for label in labels for line in wrapped(label, SIDE).split("\n"))
+    lines = [line for label in labels for line in wrapped(label, LEGEND_CHARACTERS).split("\n")]
+    return 0.7 + 0.9 * LETTER * max(map(len, lines))
 
 
 def _best_fit(
     labels: Sequence[str], widths: Sequence[int], size: float, room: tuple[float, float]
 ) -> tuple[list[str], float]:
-    """Labels in lines of one of the widths, and the size of letters, at most that given, with which they fit."""
+    """Wrap labels to the first of the widths that fits, and return them with the font size, at most the one given."""
     best: tuple[list[str], float] = ([], 0.0)
     for width in widths:
         text = [wrapped(label, width) for label in labels]
@@ -257,13 +258,13 @@ def stacked(labels: Sequence[str], series: int = 1) -> tuple[np.ndarray, float]:
 def row_labels(
     ax: Axes, labels: Sequence[str], places: np.ndarray, total: float, own: bool, shown: bool = True
 ) -> None:
-    """Labels along the y axis, the first at the top; on Axes of a user's in letters that leave them apart."""
+    """Set labels along the y axis, the first at the top; on a user's Axes in letters small enough not to overlap."""
     ax.set_ylim(total, 0.0)
     ax.set_yticks(places, labels if shown else [""] * len(labels))
     shrunk = 1.0
     if not own:
         middles = (places[1:] + places[:-1]) / 2
-        apart = np.diff(np.r_[0.0, middles, total]) * 0.75 * inches(ax)[1] / total  # a layout may take some
+        apart = np.diff(np.r_[0.0, middles, total]) * 0.75 * inches(ax)[1] / total  # a user's layout may need some
         shrunk = min(1.0, float(np.min(apart / [LINE * (1 + label.count("\n")) for label in labels])))
     ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
 
@@ -274,7 +275,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def log_axis(axis: Any, low: float, high: float) -> None:
-    """Ticks of a log axis, as plain numbers, at 1, 2 and 5 where there is place for them."""
+    """Set ticks of a log axis as plain numbers, at 1, 2 and 5 times powers of ten where there is room."""
     from matplotlib import ticker
 
     decades = np.log10(high / low) if 0 < low < high < np.inf else 1.0
@@ -286,12 +287,12 @@ def log_axis(axis: Any, low: float, high: float) -> None:
 
 
 def height(labels: Sequence[str], least: float = 2.0) -> float:
-    """Inches that labels below each other need, with a title and an axis."""
+    """Height in inches of a figure with labels in rows, a title and an axis."""
     return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
 def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:
-    """Names below places of the x axis: upright where they have no room side by side, and in letters that fit."""
+    """Set names below places of the x axis, turned upright where they have no room side by side."""
     labels, size = [wrapped(name, 16) for name in names], small(ax, 10.0)
     widest = max((len(line) for label in labels for line in label.split("\n")), default=0)
     apart = inches(ax)[0] / max(len(places), 1)
@@ -299,19 +300,19 @@ def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:
     if steep:
         longer = [wrapped(name) for name in names]
         fits = [10 * apart / LINE / (1 + max(label.count("\n") for label in some)) for some in (labels, longer)]
-        labels, fit = (longer, fits[1]) if fits[0] < min(LEAST, fits[1]) else (labels, fits[0])
+        labels, fit = (longer, fits[1]) if fits[0] < min(MIN_FONT_SIZE, fits[1]) else (labels, fits[0])
         size = min(size, max(2.5, fit))
     ax.set_xticks(places, labels, rotation=90 if steep else 0, fontsize=size)
 
 
 def small_ticks(ax: Axes) -> None:
-    """Labels of ticks in small letters where the axes are small."""
+    """Set small tick labels where the axes are small."""
     if small(ax, 10.0) < 10.0:
         ax.tick_params(labelsize=small(ax, 10.0))
 
 
 def tidy(ax: Axes, grid: str | None = None) -> None:
-    """Less ink: no frame above and to the right; a pale grid along `grid` ("x", "y", "both")."""
+    """Remove the frame above and to the right; draw a pale grid along `grid` ("x", "y", "both")."""
     small_ticks(ax)
     ax.spines[["top", "right"]].set_visible(False)
     if grid:

@@ -1,4 +1,4 @@
-"""Marks that several plots share: points of classes, labels of single points, names that no mathematics is made of."""
+"""Marks that several plots share: points of classes, labels of single points, legends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def name(level: Any) -> str:
 def points(
     ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float = 16.0
 ) -> None:
-    """Rows as points, in the colours and markers of their classes; without classes grey.
+    """Draw rows as points in the colours and markers of their classes; grey without classes.
 
     Parameters
     ----------
@@ -55,9 +55,8 @@ def points(
 
 
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
-    """Labels beside points of a radius in points, where they neither cover each other nor leave the axes, if there is
-    such a place."""
-    layout.figure_of(ax).draw_without_rendering()  # the layout is settled
+    """Draw labels beside points of a radius in points, if possible without overlap and inside the axes."""
+    layout.figure_of(ax).draw_without_rendering()  # positions are final after this
     taken: list[Any] = []
     size = layout.small(ax, 8.0)
     for a, b, label, r in zip(x, y, labels, 0.7 * radius - 2):
@@ -75,14 +74,14 @@ def _at(text: Any, shift: tuple[float, float]) -> Any:
 
 
 def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) -> int:
-    """How many labels a place covers; twice as bad, whether it leaves the axes."""
+    """Number of labels that a place covers, plus two where it leaves the axes."""
     box, frame = _at(text, shift), ax.get_window_extent()
     outside = box.x0 < frame.x0 or box.x1 > frame.x1 or box.y0 < frame.y0 or box.y1 > frame.y1
     return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
 
 
 def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
-    """A legend in which no mark is faint or larger than usual; names are cut short in Axes too small for them."""
+    """Draw a legend in which no mark is faint or larger than usual; shorten names in Axes too small for them."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
@@ -102,7 +101,7 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
-    """One legend beside the panels of a figure of our own, or one in the first panel of a user's."""
+    """Draw one legend for several panels: beside them in a new figure, in the first panel of a user's Axes."""
     if not own:
         key(all_axes[0], False)
         return
@@ -125,7 +124,7 @@ def _clear(legend: Any) -> None:
 
 
 def shortened(labels: Sequence[str], most: int) -> list[str]:
-    """Labels of at most `most` characters: their beginning, or from where those that begin alike differ.
+    """Shorten labels to at most `most` characters: their beginning, or from where equal beginnings differ.
 
     Examples
     --------
@@ -149,7 +148,7 @@ def lines_of(levels: Sequence[Any]) -> float:
 
 
 def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:
-    """Axes of a new figure, each of the height that it needs, in inches: tall ones stand in rows below the others.
+    """Axes of a new figure, each of the height in inches that it needs, tall Axes in rows below the others.
 
     Parameters
     ----------
@@ -166,7 +165,7 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
 
     tall = [need > 2 * min(needs) for need in needs]
     order = [i for late in (False, True) for i in range(len(needs)) if tall[i] == late]
-    short = -(-tall.count(False) // columns) * columns  # places of rows that are full
+    short = -(-tall.count(False) // columns) * columns  # cells of the full rows
     place = {i: j if not tall[i] else short + j - tall.count(False) for j, i in enumerate(order)}
     heights = [0.0] * (max(place.values()) // columns + 1)
     for i, at in place.items():
@@ -177,5 +176,5 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
 
 
 def jitter(n: int, width: float) -> ndarray:
-    """Uniform numbers on -width to width, alike at each call."""
+    """Uniform random numbers from -width to width, equal at each call."""
     return np.random.default_rng(0).uniform(-width, width, n)

@@ -1,4 +1,4 @@
-"""Penalised fits over alpha: coefficients, and the deviance of cross-validation."""
+"""Regularisation paths: coefficients over alpha, and the deviance of cross-validation."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.Dat
 
 
 def _alpha_axis(ax: Axes, alphas: ndarray, title: str, y: str) -> None:
-    """A log axis, the largest alpha on the left."""
+    """Set a log axis of alpha, the largest on the left."""
     positive = alphas[alphas > 0]
     if not len(positive):
         raise DataError("the path has no alpha above 0, which a log axis could show")
@@ -147,7 +147,7 @@ def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level
 
 
 def _sizes(ax: Axes, path: RegularizationPath) -> None:
-    """Effective degrees of freedom above the axes, or the number of slopes that are not 0."""
+    """Draw effective degrees of freedom above the axes, or the number of slopes that are not 0."""
     lasso = path._wanted.L1_wt > 0
     sizes = path.nonzero if lasso else path.edf
     order = np.argsort(path.alphas)
@@ -164,7 +164,7 @@ def _sizes(ax: Axes, path: RegularizationPath) -> None:
 
 
 def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
-    """Names of the largest coefficients beside the ends of their lines, moved apart."""
+    """Draw names of the largest coefficients beside the ends of their lines, without overlap."""
     largest = [j for j in np.argsort(-np.nan_to_num(np.abs(ends)), kind="stable")[:most] if ends[j] == ends[j]]
     if not largest:
         return
@@ -172,7 +172,7 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
     ax.set_ylim(low, high)
     size = layout.small(ax, 8.5)
     labels = {j: layout.wrapped(names[j], 24) for j in largest}
-    room = 0.8 * layout.inches(ax)[1]  # the layout takes some for the labels
+    room = 0.8 * layout.inches(ax)[1]  # the layout needs some for the labels
     need = np.array([(1 + labels[j].count("\n")) * layout.LINE * size / 10 for j in largest])
     size *= min(1.0, room / need.sum())
     need = need * min(1.0, room / need.sum())
@@ -186,7 +186,7 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
 
 
 def _apart(wanted: ndarray, need: ndarray, room: float) -> ndarray:
-    """Places as near to those wanted, in order, as leaves each what it needs, from 0 to `room`."""
+    """Places from 0 to `room`, as near to the places wanted, in order, as the distances needed allow."""
     places = wanted.astype(float).copy()
     gaps = (need[1:] + need[:-1]) / 2
     places[0] = max(places[0], need[0] / 2)
@@ -199,7 +199,7 @@ def _apart(wanted: ndarray, need: ndarray, room: float) -> ndarray:
 
 
 def _deviance(ax: Axes, cv: RegularizationCV, own: bool) -> None:
-    """Mean deviance with its standard error, and the alphas of both rules."""
+    """Draw the mean deviance with its standard error, and the alphas of both rules."""
     table = cv.cv[cv.cv.index > 0]
     alphas = table.index.to_numpy(dtype=float)
     colour = layout.COLOURS[0]

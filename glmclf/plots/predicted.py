@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SIDE = 4.4  # inches of one panel
-MOST = 12  # levels of a group, of which each has a curve
+PANEL_WIDTH = 4.4  # inches
+MAX_GROUPS = 12  # groups that are drawn without being named
 AVERAGED = {
     "overall": "averaged over the rows",
     "mean": "others at their means",
@@ -31,7 +31,7 @@ AVERAGED = {
 
 
 class Curves(NamedTuple):
-    """Predictions (levels, groups, values of x), their intervals, and what x and the groups are."""
+    """Predictions (levels, groups, values of x) with their intervals, the name of x and the names of groups."""
 
     p: ndarray
     low: ndarray
@@ -113,17 +113,17 @@ def probabilities(
     if stacked and not several:
         raise ValueError(f"stacked=True is for several levels: {type(res.model).__name__} has one event")
     found = _curves(res, x, by, at, values, points, check_alpha(alpha), newdata)
-    found = _of_levels(found, several, levels)
+    found = _select_levels(found, several, levels)
     group = next(iter(by)) if isinstance(by, Mapping) else by
     titles = [f"{group} = {_value(g)}" for g in found.groups] if by is not None else [""]
-    panels = [found] if not several else [_of_group(found, i) for i in range(len(titles))]
+    panels = [found] if not several else [_group_as_levels(found, i) for i in range(len(titles))]
     columns = min(len(panels), 3)
-    wide = SIDE + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
+    wide = PANEL_WIDTH + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = labelling.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(labelling.plain(level)) for level in found.levels]
-    most = 0 if stacked or found.points else 6  # bars and intervals leave no place
+    most = 0 if stacked or found.points else 6  # bars and intervals leave no room for a legend
     beside = layout.beside(names, most) if any(names) else 0.0
-    size = (wide * columns + beside, SIDE * -(-len(panels) // columns))
+    size = (wide * columns + beside, PANEL_WIDTH * -(-len(panels) // columns))
     axes = layout.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
@@ -147,7 +147,7 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
     if group is not None:
         given = by[group] if isinstance(by, Mapping) else None
         groups, _ = _values_of(source, group, given, None, newdata)
-        if len(groups) > MOST and given is None:
+        if len(groups) > MAX_GROUPS and given is None:
             raise ValueError(f'by="{group}" has {len(groups)} levels: choose some, by={{"{group}": [...]}}')
     cells = list(itertools.product(groups, grid))
     setting = _setting(source, at, {x, group})
@@ -164,7 +164,7 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
 
 
 def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
-    """Values of a variable, and whether they are points of their own, not of a curve."""
+    """Values of a variable, and whether predictions at them are separate points rather than a curve."""
     rows = source.model._rows_
     known = newdata is None and (rows is None or rows.streamed)
     table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
@@ -194,7 +194,7 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
 
 
 def _range(source: Any, name: str, table: pd.DataFrame) -> tuple[float, float]:
-    """Least and largest value of a number: in rows that are there, or as the fit keeps it."""
+    """Smallest and largest value of a number: in the rows of the fit, or as the fit stores it."""
     if len(table):
         column = table[name].dropna()
         return float(column.min()), float(column.max())
@@ -206,7 +206,7 @@ def _range(source: Any, name: str, table: pd.DataFrame) -> tuple[float, float]:
 
 
 def _setting(source: Any, at: Any, free: set[Any]) -> dict[str, Any] | None:
-    """Values of all other variables, where `at` has them; it is checked."""
+    """Check `at`, and return the values of all other variables where `at` has them."""
     if not isinstance(at, (str, Mapping)):
         raise TypeError(f'at= is {type(at).__name__}: "overall", "mean", "median", "zero", or a dict of values')
     if isinstance(at, str):
@@ -224,8 +224,8 @@ def _setting(source: Any, at: Any, free: set[Any]) -> dict[str, Any] | None:
     return dict(at) if set(known) <= set(at) | free and not offset else None
 
 
-def _of_levels(found: Curves, every: list[Any], wanted: Any) -> Curves:
-    """The levels of the response that are wanted."""
+def _select_levels(found: Curves, every: list[Any], wanted: Any) -> Curves:
+    """Select levels of the response."""
     if wanted is None or not every:
         if wanted is not None:
             raise ValueError("levels= is for a response of several levels: this model has one event")
@@ -238,8 +238,8 @@ def _of_levels(found: Curves, every: list[Any], wanted: Any) -> Curves:
     return found._replace(p=found.p[at], low=found.low[at], high=found.high[at], levels=wanted)
 
 
-def _of_group(found: Curves, i: int) -> Curves:
-    """Curves of all levels in one group, as if levels were groups."""
+def _group_as_levels(found: Curves, i: int) -> Curves:
+    """Curves of one group with the levels of the response in place of groups."""
     p, low, high = (a[:, i][None] for a in (found.p, found.low, found.high))
     return found._replace(p=p, low=low, high=high, groups=found.levels)
 
@@ -269,7 +269,7 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
 
 
 def _room(found: Curves) -> tuple[float, float]:
-    """Ends of the y axis: 0 and 1, unless all is known and far below one or above the other."""
+    """Ends of the y axis: 0 and 1, unless all curves are finite and far from one of them."""
     ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if np.isfinite(found.p).all() and len(ends) else (0.0, 1.0)
@@ -295,7 +295,7 @@ def _curve(ax: Axes, x: ndarray, found: Curves, i: int, name: str, of: int) -> N
 
 
 def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
-    """Areas, or bars of a factor, the first level at the bottom."""
+    """Draw stacked areas, or bars of a factor, the first level at the bottom."""
     tops = np.cumsum(found.p[0], axis=0)
     for i, name in enumerate(names):
         bottom = tops[i] - found.p[0, i]
@@ -313,7 +313,7 @@ def _value(v: Any) -> str:
 
 
 def _settings(at: Any) -> str:
-    """What the other variables are."""
+    """Text with the values of the other variables."""
     if isinstance(at, str):
         return AVERAGED[at]
     return ", ".join(f"{name} = {_value(v)}" for name, v in at.items()) or AVERAGED["overall"]

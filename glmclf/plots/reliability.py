@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BAND = (-0.25, -0.03)  # below the curve, where the bars are
-SIDE = 4.6  # inches of one panel
+BAND = (-0.25, -0.03)  # ends of the band of bars below the curve, on the y axis
+PANEL_WIDTH = 4.6  # inches
 
 
 def calibration(
@@ -82,8 +82,8 @@ def calibration(
     )
     levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
-    tall = SIDE + 0.5 + 0.8 * bars
-    size = (SIDE * columns + 0.6, tall * -(-len(levels) // columns))
+    tall = PANEL_WIDTH + 0.5 + 0.8 * bars
+    size = (PANEL_WIDTH * columns + 0.6, tall * -(-len(levels) // columns))
     axes = layout.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, bars, alpha, ax is None)
@@ -107,27 +107,27 @@ def _levels(found: Mapping[str, Calibration]) -> list[Any]:
     return levels
 
 
-def _of(table: pd.DataFrame, level: Any) -> pd.DataFrame:
-    """The part of a level of a table that has several."""
+def _level_of(table: pd.DataFrame, level: Any) -> pd.DataFrame:
+    """Rows of one level of a table, without the level in the index."""
     return table.loc[[level]] if "level" in table.index.names else table
 
 
 def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool, bars: bool, alpha: float, own: bool):
     ax.plot([0, 1], [0, 1], color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (name, one) in enumerate(found.items()):
-        t, colour = _of(one.curve_frame(alpha), level), layout.colour(i)
+        t, colour = _level_of(one.curve_frame(alpha), level), layout.colour(i)
         x, share = t["predicted"].to_numpy(), t["observed"].to_numpy()
         label = f"observed, {labelling.percent(alpha)} interval" if len(found) == 1 else name
         ax.vlines(x, t["lower"], t["upper"], color=colour, linewidth=1.4, zorder=3)
         style: dict[str, Any] = {"markersize": 6, "linestyle": "none", "label": layout.named(label), "zorder": 4}
         ax.plot(x, share, layout.marker(i), color=colour, **style)
         if smooth:
-            s = _of(one.smooth_frame(), level).dropna()
+            s = _level_of(one.smooth_frame(), level).dropna()
             word = "smoothed" if len(found) == 1 and len(s) else "_smoothed"
             ax.plot(s["predicted"], s["smoothed"], layout.dashes(i), color=colour, linewidth=1.3, label=word, alpha=0.8)
-    n = {t["n"].sum() for t in (_of(one.curve_frame(alpha), level) for one in found.values())}
+    n = {t["n"].sum() for t in (_level_of(one.curve_frame(alpha), level) for one in found.values())}
     if bars:
-        _bars(ax, _of(next(iter(found.values())).histogram(), level))
+        _bars(ax, _level_of(next(iter(found.values())).histogram(), level))
     event, size = repr(labelling.plain(level)), f", {labelling.observations(n.pop())}" if len(n) == 1 else ""
     title = _numbers(next(iter(found.values())), level) + size if len(found) == 1 else size[2:]
     layout.caption(ax, title, f"predicted probability of {event}", f"observed share of {event}")
@@ -139,7 +139,7 @@ def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool,
 
 
 def _numbers(found: Calibration, level: Any) -> str:
-    """Intercept and slope, which say whether predictions are too high or too extreme."""
+    """Text with the calibration intercept and slope."""
     row = found.table.loc[level] if not isinstance(level, bool) else found.table.iloc[found.levels.index(level)]
     known = [(name, row[key]) for name, key in (("intercept", "calibration in the large"), ("slope", "slope"))]
     words = [f"{name} {value:.2f}" if np.isfinite(value) else f"no {name}" for name, value in known]
@@ -147,7 +147,7 @@ def _numbers(found: Calibration, level: Any) -> str:
 
 
 def _bars(ax: Axes, table: pd.DataFrame) -> None:
-    """Numbers of predictions: of events up, of others down, from the middle of the band."""
+    """Draw bars of numbers of predictions from the middle of the band: events upwards, non-events downwards."""
     middle, half = sum(BAND) / 2, (BAND[1] - BAND[0]) / 2
     most = max(table["events"].max(), table["others"].max())
     width = table["right"] - table["left"]

@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 
 class row_property(cached_property):
-    """A cached quantity with one entry a row; `remove_data` drops it."""
+    """Cached quantity with one entry a row; `remove_data` drops it."""
 
 
 def times_of(rows: Any, frequency: bool) -> ndarray:
-    """How many observations each row stands for, (n,)."""
+    """Number of observations that each row stands for, (n,)."""
     if rows.weights is None or not frequency:
         return np.ones(len(rows), dtype=int)
     return rows.weights.astype(int)
 
 
 class Results(WaldInference):
-    """A fit of a model: estimates with a summary, which can be saved and can drop the rows of the data."""
+    """Base class of results: summary, information criteria, other covariances, save and load, remove_data."""
 
     _group_names: list[str]
     _facts: ClassVar[tuple[str, ...]] = ()
 
     def _as_dict(self) -> dict[str, Any]:
-        """What `save` writes."""
+        """Content of the file that `save` writes, as a dict."""
         raise NotImplementedError
 
     def _fit_header(self) -> list[tuple[str, str]]:
@@ -61,17 +61,17 @@ class Results(WaldInference):
 
     @property
     def _k_counted(self) -> float:
-        """How many parameters criteria count."""
+        """Number of parameters that information criteria count."""
         raise NotImplementedError
 
     @property
     def _regularised(self) -> bool:
-        """Whether the estimate is drawn away from the maximum of the likelihood."""
+        """Whether the estimate is regularised, so that it differs from the maximum of the likelihood."""
         return False
 
     @property
     def _short(self) -> bool:
-        """Whether the fit ended short of the maximum of the likelihood."""
+        """Whether the fit did not reach the maximum of the likelihood."""
         return False
 
     @property
@@ -125,7 +125,7 @@ class Results(WaldInference):
     @property
     @requires()
     def cov_kwds(self) -> dict[str, Any]:
-        """What the covariance type was told and found.
+        """Options of the covariance type, as given and as found.
 
         `groups` and `n_groups`: names of the groupings and how many clusters each has; `maxlags` of "HAC"; of
         "bootstrap" `reps`, `used`, `left_out` (replications without an estimate, by reason) and `seed`, a whole
@@ -138,7 +138,7 @@ class Results(WaldInference):
     @documents_covariances
     @requires(Needs.MAXIMUM)
     def with_cov(self, cov_type: str, **kwds) -> Self:
-        """The same estimate with another covariance, without a new fit.
+        """Results with the same estimate and another covariance, without a new fit.
 
         Of a generative model it is that of the implied logit and of predictions: standard errors of `params`, the
         classes' own parameters, stay those of the inverse information.
@@ -203,7 +203,7 @@ class Results(WaldInference):
         return other
 
     def _set_covariance(self, cov_type: str, keywords) -> None:
-        """Replace the covariance, and forget what came of it."""
+        """Replace the covariance, and clear cached quantities that depend on it."""
         raise NotImplementedError
 
     def _covariance_notes(self) -> list[str]:
@@ -214,7 +214,7 @@ class Results(WaldInference):
     def summary(
         self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
     ) -> Summary:
-        """The fit in one table, in statsmodels' layout, with what was modelled.
+        """Summary of the fit in statsmodels' layout, with notes on the response and the rows.
 
         Parameters
         ----------
@@ -242,14 +242,14 @@ class Results(WaldInference):
 
     @requires()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit, with the column names of R's broom."""
+        """Table of one row with measures of the fit, in the column names of R's broom."""
         return frames.glance(self)
 
     # ------------------------------------------------------------------------------------------- beside the table
     @by_part
     @requires()
     def augment(self, newdata=None) -> pd.DataFrame:
-        """The table with predictions beside it, in the column names of R's broom.
+        """Table of the rows with their predictions, in the column names of R's broom.
 
         Parameters
         ----------
@@ -275,19 +275,19 @@ class Results(WaldInference):
         return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
-        """Predictions of rows, which `augment` puts beside their table."""
+        """Columns of predictions that `augment` adds to the table of rows."""
         raise NotImplementedError
 
     def _row_columns(self) -> dict[str, Any]:
-        """Residuals and the like of the rows of the fit, which `augment` puts beside their table."""
+        """Columns of residuals and influence that `augment` adds to the rows of the fit."""
         return {}
 
     def _header(self) -> list[tuple[str, str]]:
-        """Facts for the summary's table beyond statsmodels'."""
+        """Facts of the summary's header in addition to those of statsmodels."""
         return self.model._header() + self._fit_header()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle holds: of a fit to a stream, whose rows stay behind, all that needs them."""
+        """State for a pickle; of a fit to a stream, whose rows are not pickled, with all that is computed from them."""
         rows = self.model._rows_
         if rows is not None and rows.streamed:
             self._remember()
@@ -300,7 +300,7 @@ class Results(WaldInference):
 
     @requires()
     def remove_data(self) -> None:
-        """Drop every array with one entry a row, and the table: predictions and inference remain."""
+        """Drop every array with one entry a row, and the table; predictions and inference remain."""
         self._remember()
         self._drop_rows()
 
@@ -312,7 +312,7 @@ class Results(WaldInference):
         self.model = self.model._without_rows()
 
     def _remember(self) -> None:
-        """Compute what needs the rows while they are there."""
+        """Compute and cache the quantities that need the rows, before the rows are dropped."""
         for name in self._facts:
             getattr(self, name)
 

@@ -11,12 +11,12 @@ from numpy import ndarray
 from glmclf.data.response.priors import numbers
 
 COSTS = "a row for each truth and a column for each decision"
-EM_TOL = 1e-12
-EM_MOST = 10_000
+EM_TOL = 1e-12  # largest change of a prevalence in the last iteration
+EM_MAX_ITERATIONS = 10_000
 
 
 def posterior(joint: ndarray) -> ndarray:
-    """p(k | x) from log p(k, x), (n, K); NaN where every class has probability 0."""
+    """Posterior probabilities p(k | x) from log p(k, x), (n, K); NaN where every class has probability 0."""
     from glmclf.core.gaussian.fit import softmax
 
     with np.errstate(invalid="ignore"):
@@ -24,7 +24,7 @@ def posterior(joint: ndarray) -> ndarray:
 
 
 def complements(joint: ndarray) -> ndarray:
-    """1 - p(k | x) from log p(k, x), (n, K), without cancellation near 1."""
+    """Complements 1 - p(k | x) from log p(k, x), (n, K), without cancellation near 1."""
     with np.errstate(invalid="ignore"):
         e = np.exp(joint - joint.max(axis=1, keepdims=True))
     total = e.sum(axis=1)
@@ -34,7 +34,7 @@ def complements(joint: ndarray) -> ndarray:
 
 
 def estimated_priors(bare: ndarray, start: ndarray) -> ndarray:
-    """Prevalences of rows that maximise their likelihood sum log sum_k q_k f_k(x), by EM.
+    """Prevalences that maximise the likelihood of new rows, sum log sum_k q_k f_k(x), by EM.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def estimated_priors(bare: ndarray, start: ndarray) -> ndarray:
     if not len(usable):
         raise ValueError('priors="estimate" needs rows to predict, and there are none')
     density, q = np.exp(usable - usable.max(axis=1, keepdims=True)), start
-    for _ in range(EM_MOST):
+    for _ in range(EM_MAX_ITERATIONS):
         p = q * density
         new = (p / p.sum(axis=1, keepdims=True)).mean(axis=0)
         if np.abs(new - q).max() <= EM_TOL:
@@ -83,7 +83,7 @@ def cost_matrix(cost: Any, levels: list[Any]) -> tuple[ndarray, list[Any] | None
 
 
 def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
-    """Columns of a labelled cost matrix that are no level: one at most."""
+    """Columns of a labelled cost matrix that are not levels, at most one."""
     if set(cost.index) != set(levels) or not cost.index.is_unique:
         raise ValueError(f"cost= has the rows {list(cost.index)}; the levels are {levels}")
     extra = [c for c in cost.columns if c not in levels]
@@ -95,6 +95,6 @@ def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
 
 
 def check_count(n: Any, what: str, least: int = 1) -> None:
-    """A whole number of things to draw."""
+    """Check a whole number of draws."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < least:
         raise ValueError(f"n={n!r}: how many {what}, at least {least}")

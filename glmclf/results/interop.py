@@ -1,4 +1,4 @@
-"""What other packages look for in a result: a class that they know, a word in its name, numbers for their tables."""
+"""Interoperability of results: the attributes by which other packages recognise and tabulate a result."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from glmclf.results.requires import requires
 
 
 class NamesStatsmodels(type):
-    """Of classes in whose representation the word stands that marginaleffects looks for."""
+    """Metaclass of results that names statsmodels in the class's repr, where marginaleffects looks for it."""
 
     def __repr__(cls) -> str:
         return f"<class '{cls.__module__}.{cls.__qualname__}' (statsmodels-style results)>"
 
 
 class _Parent:
-    """Stands for statsmodels' class until there is a result: `import glmclf` does not load statsmodels."""
+    """Placeholder for statsmodels' class until the first result, as `import glmclf` does not load statsmodels."""
 
 
 class StatsmodelsStyle(_Parent):
-    """Results of one equation, as packages that read statsmodels' results take them.
+    """Base class of results with one equation, in the form in which other packages read statsmodels' results.
 
     The first result makes statsmodels' ResultsWrapper the parent, which is how stargazer knows results; nothing is
     wrapped: attributes are plain ones.

@@ -1,4 +1,4 @@
-"""Predictions for Dask DataFrames: made when they are computed, partition by partition."""
+"""Predictions for Dask DataFrames, lazy and partition by partition."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glmclf.errors import DataError
 
 
 def by_partition(predict: Callable) -> Callable:
-    """A `predict` of results that is also one of Dask DataFrames.
+    """Decorate `predict` of results so that it also takes Dask DataFrames.
 
     Parameters
     ----------
@@ -33,21 +33,21 @@ def by_partition(predict: Callable) -> Callable:
         try:
             given = signature.bind(self, newdata, *args, **options).arguments
         except TypeError:
-            return predict(self, newdata, *args, **options)  # whose own error names the method
+            return predict(self, newdata, *args, **options)  # raises its own error, which names the method
         return _lazy(self, frame_of(newdata), {n: v for n, v in given.items() if n not in ("self", "newdata")})
 
     return wrapper
 
 
 def at_once(results: Any, newdata: Any, **options: Any) -> Any:
-    """`predict` of rows in memory, for what is made of all of them: a Dask DataFrame is refused."""
+    """Predict rows in memory, for results that need all rows at once; refuse a Dask DataFrame."""
     return type(results).predict.__wrapped__(results, newdata, **options)
 
 
 def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     import dask
 
-    from glmclf.data.formula.across import refuse_across  # which loads patsy
+    from glmclf.data.formula.across import refuse_across  # loads patsy
 
     refuse_across(results.model._design)
     _refuse_rows(options)
@@ -57,17 +57,17 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     if needed:
         meta, data = meta[needed], projected(data, needed)
     meta = _with_missing(results.predict(_without_categories(meta), **options))
-    small = copy.copy(results)  # it has what a first prediction needed of the rows of the fit
+    small = copy.copy(results)  # a first prediction has cached what it needs of the rows of the fit
     small._drop_rows()
     dtype = meta.dtype if isinstance(meta, pd.Series) else None
     sent: Any = Sent(small)
-    if tuple(map(int, dask.__version__.split(".")[:2])) >= (2025, 5):  # before, tasks would get the Delayed itself
+    if tuple(map(int, dask.__version__.split(".")[:2])) >= (2025, 5):  # older versions pass tasks the Delayed itself
         sent = dask.delayed(sent, traverse=False)
     return data.map_partitions(_predicted, sent, needed, options, dtype, meta=meta)
 
 
 def _with_missing(found: Any) -> Any:
-    """Predictions whose whole numbers, or True and False, can be missing in any partition."""
+    """Convert integer and boolean predictions to dtypes that allow missing values in any partition."""
     if isinstance(found, pd.Series) and isinstance(found.dtype, np.dtype) and found.dtype.kind in "iub":
         return found.convert_dtypes()
     return found
@@ -84,14 +84,14 @@ def _refuse_rows(options: dict[str, Any]) -> None:
 
 
 def _columns(model: Any, offset: Any) -> list[str]:
-    """Columns of a table that a prediction needs; none where that is not known."""
+    """Columns of a table that a prediction needs; an empty list where they are not known."""
     names = list(getattr(model._design, "columns", {}))
     column = offset if isinstance(offset, str) else model._offset_column if offset is None else None
     return list(dict.fromkeys([*names, column])) if names and column is not None else names
 
 
 def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
-    """A table without rows, whose categories need not be known."""
+    """Empty table of the same dtypes, also where categories are unknown."""
     loose = {name: "object" for name, dtype in table.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)}
     return table.astype(loose)
 

@@ -1,4 +1,4 @@
-"""Fits to several completed data sets as one: Rubin's rules."""
+"""Pooling of fits to several completed data sets by Rubin's rules."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class PooledResults(WaldInference):
     @property
     @requires()
     def df_resid(self) -> float:
-        """Degrees of freedom if no value were missing."""
+        """Degrees of freedom of the complete data."""
         return self.df_complete
 
     @property
@@ -154,7 +154,7 @@ class PooledResults(WaldInference):
     @property
     @requires()
     def variances(self) -> pd.DataFrame:
-        """The parts of each parameter's variance: within, between, total, and lambda, the share of the missing."""
+        """Components of each parameter's variance: within, between, total, and lambda, the share of missing values."""
         p = self._own
         columns = {"within": p.within, "between": p.between, "total": p.total, "lambda": p.share}
         return pd.DataFrame(columns, index=self._param_index)
@@ -247,7 +247,7 @@ class PooledResults(WaldInference):
 
     @requires()
     def f_test(self, r_matrix) -> PooledWald:
-        """The same as `wald_test`."""
+        """Joint F test, an alias of `wald_test`."""
         return self.wald_test(r_matrix)
 
     def _joint(self, R: ndarray, q: ndarray) -> PooledWald:
@@ -290,18 +290,18 @@ class PooledResults(WaldInference):
 
     @requires()
     def nonlinear_test(self, hypothesis: Any, *, use_t: Any = None) -> Any:
-        """Not of pooled fits; see `pool`."""
+        """Refuse: pooled fits have no such tests; see `pool`."""
         raise NotImplementedError("nonlinear_test() of pooled fits: use t_test, or pool estimates of each fit by hand")
 
     @requires()
     def t_test_pairwise(self, term_name: Any, method: Any = "holm", alpha: Any = 0.05, **options: Any) -> Any:
-        """Not of pooled fits; see `pool`."""
+        """Refuse: pooled fits have no such tests; see `pool`."""
         raise NotImplementedError("t_test_pairwise() of pooled fits: use t_test of the differences")
 
     # ------------------------------------------------------------------------------------------------ presentation
     @requires()
     def summary(self, alpha: float = 0.05, exponentiate: bool = False) -> Summary:
-        """The pooled estimates in one table, with degrees of freedom and fractions of missing information.
+        """Summary of the pooled estimates, with degrees of freedom and fractions of missing information.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class PooledResults(WaldInference):
         return result
 
     def _compared(self) -> list[str]:
-        """What was compared of functions of the caller's, if there are any."""
+        """Note on the comparison of functions of the caller, if the formulas use any."""
         from glmclf.data.formula.borrowed import functions_of
 
         model = getattr(self.results[0], "_parent", self.results[0]).model
@@ -378,7 +378,7 @@ RULES = (
 
 
 def pool(results: Iterable[Any]) -> PooledResults:
-    """One inference from fits of the same model to several completed (multiply imputed) data sets, by Rubin's rules.
+    """Pool fits of one model to several completed (multiply imputed) data sets by Rubin's rules.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def _read(results: Any) -> list[Any]:
 
 
 def _check_same(fits: list[Any]) -> None:
-    """ValueError unless all fits are of one model, but for the data."""
+    """Raise ValueError unless all fits are of one model, apart from the data."""
     first, *others = [_described(r) for r in fits]
     for i, other in enumerate(others, start=2):
         for what, value in first.items():
@@ -479,7 +479,7 @@ def _check_same(fits: list[Any]) -> None:
 
 
 def _check_beside(models: list[Any]) -> None:
-    """ValueError for values of the caller's that a factor of either side uses and that differ between fits."""
+    """Raise ValueError for values of the caller that a factor uses and that differ among fits."""
     first, *others = [_beside(model) for model in models]
     for i, other in enumerate(others, start=2):
         for code in first:
@@ -495,7 +495,7 @@ def _check_beside(models: list[Any]) -> None:
 
 
 def _check_across(models: list[Any]) -> None:
-    """ValueError for terms whose value in a row depends on other rows, which are others in each data set."""
+    """Raise ValueError for terms whose value in a row depends on other rows, as these differ among data sets."""
     for code, e in _expressions(models[0]).items():
         if not e.unknown:
             continue
@@ -518,7 +518,7 @@ def _check_across(models: list[Any]) -> None:
 
 
 def _expressions(model: Any) -> dict[str, Any]:
-    """The factors of the right side, and of the left what it computes without functions of the caller's."""
+    """Expressions of the formula: factors of the right side, and of the left side without functions of the caller."""
     found = {code: factor.expression for code, factor in getattr(model._design, "factors", {}).items()}
     frame = model.data.frame
     if model.formula is None or frame is None:
@@ -527,13 +527,13 @@ def _expressions(model: Any) -> dict[str, Any]:
     from glmclf.data.formula.parse import parse_formula
 
     for code in parse_formula(model.formula).left:
-        with suppress(FormulaError):  # names of the caller's, which are no longer at hand
+        with suppress(FormulaError):  # names of the caller are no longer available
             found[code] = resolve(code, frame.columns, {})
     return found
 
 
 def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
-    """The columns of an expression, None where they were not kept."""
+    """Columns of an expression; None where they are not stored."""
     frame = model.data.frame
     if frame is None or not set(e.columns) <= set(frame.columns):
         return None
@@ -541,7 +541,7 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 
 def _described(r: Any) -> dict[str, Any]:
-    """What fits that are pooled share."""
+    """Description of a fit that must be equal among pooled fits."""
     owner = getattr(r, "_parent", r)
     model = owner.model
     weights = {name: column for name, column in model._names.items() if name != "offset"}
@@ -568,25 +568,25 @@ def _described(r: Any) -> dict[str, Any]:
 
 
 def _covariance_options(owner: Any) -> dict[str, Any]:
-    """Lags, and the groupings: by name, or where they have none by their sizes."""
+    """Lags, and the groupings by name, or by size where they have no name."""
     given = owner.cov_kwds
     out = {name: given[name] for name in ("maxlags", "groups") if name in given}
     if "groups" in out:
         out["groups"] = list(out["groups"])
-        if "groups" in out["groups"]:  # arrays
+        if "groups" in out["groups"]:  # groups given as arrays
             out["n_groups"] = [int(G) for G in given["n_groups"]]
     return out
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and tuples as lists, so that values compare."""
+    """Convert arrays and tuples to lists, so that == compares values."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return np.asarray(value).tolist() if isinstance(value, (ndarray, np.generic, list, tuple)) else value
 
 
 def _beside(model: Any) -> dict[str, dict[str, Any]]:
-    """What each factor takes from the caller; of a fit from an older file, numbers and text of the right side."""
+    """Values that each factor takes from the caller; of an older file, numbers and text of the right side."""
     if "borrowed" in model._facts:
         return model._facts["borrowed"]
     bound = {code: factor.expression.borrowed for code, factor in getattr(model._design, "factors", {}).items()}
@@ -595,7 +595,7 @@ def _beside(model: Any) -> dict[str, dict[str, Any]]:
 
 
 def _states(design: Any) -> dict[str, str]:
-    """What each factor memorised: levels, and the states of its transforms; and how they are coded."""
+    """Memorised state of each factor as text: levels, transforms and contrasts."""
     from glmclf.data.design.codec import _packed
 
     parts: dict[str, list[Any]] = {}
@@ -611,5 +611,5 @@ def _states(design: Any) -> dict[str, str]:
 def _written(packed: Any, part: list[Any]) -> str:
     try:
         return json.dumps(packed(part))
-    except DataError:  # a transform of the caller's, whose state is its own affair
+    except DataError:  # the state of a caller's transform cannot be written
         return ""

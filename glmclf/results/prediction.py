@@ -46,7 +46,7 @@ class PredictionResults:
 
     @property
     def which(self) -> str:
-        """What is predicted: "mean" or "linear"."""
+        """Kind of prediction: "mean" or "linear"."""
         return self._prediction.which
 
     @property

@@ -1,4 +1,4 @@
-"""What a method needs of a fit: `requires` says it beside the method, checks it, and refuses in the words kept here."""
+"""Requirements of methods on a fit: the decorator `requires`, its check, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Needs(Enum):
-    """What a method may need of a fit."""
+    """Properties of a fit that a method may require."""
 
     MAXIMUM = "an estimate without a penalty; bias-reduced ones have it"
     MLE = "the maximum likelihood estimate: neither penalised nor bias-reduced"
@@ -32,7 +32,7 @@ class Needs(Enum):
 
 
 class Kind(Enum):
-    """Fits that are not the plain maximum of a likelihood in memory, as messages call them."""
+    """Kinds of fits that are not the plain maximum of a likelihood in memory, with their names in messages."""
 
     PENALISED = "a penalised fit"
     REFIT = "a refit after selection"
@@ -57,7 +57,7 @@ SPECIAL = (Kind.SEPARATED, Kind.CONSTRAINED, Kind.REDUCED, Kind.PENALISED)  # es
 
 
 def is_of(res: Any, kind: Kind) -> bool:
-    """Whether a result is of a kind; of what is no fit itself, such as the logit that a fit implies, none."""
+    """Whether a result is of a kind; False for estimates that are no fit, such as an implied logit."""
     return bool(_OF[kind](res))
 
 
@@ -114,10 +114,10 @@ class Refusal:
 
     kind: Kind
     error: Callable[..., Exception]
-    sentence: str = ""  # where the error has none of its own
-    why: str = ""  # unless the method has words of its own
+    sentence: str = ""  # empty where the error class has its own
+    why: str = ""  # empty where the method has its own words
     of: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    only: tuple[str, ...] = ()  # methods that the whole sentence is for; else all
+    only: tuple[str, ...] = ()  # methods that the sentence is for; all if empty
 
 
 NO_MAXIMUM = "the estimate is not the maximum of the likelihood"
@@ -331,7 +331,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
 
 
 def requires(*needs: Needs) -> Callable[[F], F]:
-    """Say what a public method or property of a result needs of the fit: without needs, anything answers.
+    """Declare what a public method or property of a result requires of the fit; without needs, nothing.
 
     It stands directly above the ``def``, below ``@property`` and its like. What lacks one of the needs is refused by
     the sentence of `REFUSALS`, before anything is computed.
@@ -376,7 +376,7 @@ def requires(*needs: Needs) -> Callable[[F], F]:
 
 
 def needs_of(owner: type, name: str) -> tuple[Needs, ...] | None:
-    """What a public method or property of a class says that it needs; None where nobody decided."""
+    """Needs declared by a public method or property of a class; None where it declares none."""
     found = inspect.getattr_static(owner, name)
     for inner in ("fget", "func", "__func__"):
         found = getattr(found, inner, found)
@@ -384,7 +384,7 @@ def needs_of(owner: type, name: str) -> tuple[Needs, ...] | None:
 
 
 def check_needs(res: Any, what: str, *needs: Needs) -> None:
-    """Refuse a result that lacks what is needed; inside a method where its arguments decide what that is.
+    """Refuse a result that lacks one of the needs; called inside methods whose arguments decide on them.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def check_needs(res: Any, what: str, *needs: Needs) -> None:
 
 
 def _checks(what: str, needs: tuple[Needs, ...]) -> Iterator[tuple[Callable[[Any], Any], Refusal]]:
-    """Kinds of fits that are refused what is asked for, the most special sentence first."""
+    """Iterate over the kinds of fits that a method is refused for, the most special sentence first."""
     asked = {what, _stem(what)}
     for need in needs:
         for refusal in REFUSALS[need]:
@@ -412,7 +412,7 @@ def _refused(refusal: Refusal, res: Any, what: str) -> Exception:
 
 
 def kinds(res: Any, among: tuple[Kind, ...]) -> Iterator[str]:
-    """What messages call the kinds of fits that a result is of."""
+    """Iterate over the names in messages of the kinds that a result is of."""
     return (kind.value for kind in among if is_of(res, kind))
 
 

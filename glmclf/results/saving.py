@@ -9,7 +9,7 @@ import numpy as np
 
 from glmclf import registry
 
-FORMAT = 2  # 1 had no ranges of variables
+FORMAT = 2  # format 1 had no ranges of variables
 
 
 def write(path, stored: dict[str, Any]) -> None:
@@ -21,12 +21,12 @@ def write(path, stored: dict[str, Any]) -> None:
         return
     try:
         path.write(text)
-    except TypeError:  # a binary file
+    except TypeError:  # the file is open in binary mode
         path.write(text.encode("utf-8"))
 
 
 def _plain(value):
-    """Numpy to what JSON knows."""
+    """Convert numpy values to types that JSON can hold."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from glmclf.results.hypotheses.nonlinear import NonlinearTest
     from glmclf.results.hypotheses.pairwise import PairwiseTests
 
-ENDS = pd.Index([0, 1])  # columns of intervals
+ENDS = pd.Index([0, 1])  # names of the columns of intervals
 
 
 class WaldInference:
-    """Labelled estimates and their covariance: standard errors, Wald tests, intervals and tables.
+    """Mixin of estimates with a covariance: standard errors, Wald tests, intervals and tables.
 
     Whoever builds one supplies `model`, which has the names of the parameters and what a table's head says, `_theta`,
     `_V` and `_cov`.
     """
 
     use_t = False
-    _omitted: ndarray | None = None  # parameters without an estimate, as their columns repeat others
-    _no_ratios: ClassVar[str] = ""  # why exponentials of the estimates have no meaning
+    _omitted: ndarray | None = None  # mask of parameters without an estimate, as their columns are aliased
+    _no_ratios: ClassVar[str] = ""  # reason why exponentials of the estimates have no meaning
     model: Any
     _theta: ndarray
     _cov: Covariance
@@ -59,11 +59,11 @@ class WaldInference:
         raise NotImplementedError
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Estimate, covariance and R in coordinates where they keep their digits."""
+        """Estimate, covariance and R in coordinates in which they keep their digits; refuses infinite combinations."""
         return self._theta, self._V, R
 
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """The same of combinations that need no check."""
+        """Estimate, covariance and R in coordinates in which they keep their digits, without a check of R."""
         return self._theta, self._V, R
 
     def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
@@ -73,11 +73,11 @@ class WaldInference:
 
     @property
     def _rank(self) -> float:
-        """The most that the rank of the covariance can be."""
+        """Upper bound of the rank of the covariance."""
         return self._cov.rank(False)
 
     def _labelled(self, values) -> Any:
-        """Flat parameter-sized numbers with the parameters' labels."""
+        """Flat array of one number a parameter, with the parameters' labels."""
         return pd.Series(np.array(values, dtype=float), index=self._param_index)
 
     @property
@@ -91,7 +91,7 @@ class WaldInference:
     @property
     @requires()
     def params(self) -> pd.Series:
-        """The estimate."""
+        """Estimated parameters."""
         return self._labelled(self._theta)
 
     @property
@@ -102,7 +102,7 @@ class WaldInference:
 
     @property
     def _z(self) -> ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # robust standard errors may be 0
             return self._theta / self._se
 
     @property
@@ -161,7 +161,7 @@ class WaldInference:
         return pd.DataFrame(self._V.copy(), index=names, columns=names)
 
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
-        """R and q of R theta = q: names and strings end here."""
+        """Matrices R and q of a hypothesis R theta = q given as strings, labels or numbers."""
         base = getattr(self.model, "reference", None)
         return constraints(r_matrix, self._param_names, self._param_index, base)
 
@@ -254,7 +254,7 @@ class WaldInference:
         )
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
-        """Estimate, covariance, places of each term, and the map into coordinates where these keep their digits."""
+        """Estimate, covariance, places of each term, and the map into coordinates in which both keep their digits."""
         return self._theta, self._V, self.model._terms, self._in_coordinates
 
     @requires(Needs.TESTS)
@@ -389,7 +389,7 @@ class WaldInference:
     def summary_frame(
         self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
     ) -> pd.DataFrame:
-        """The parameter table of the summary as a DataFrame.
+        """Parameter table of the summary as a DataFrame.
 
         Parameters
         ----------
@@ -409,6 +409,8 @@ class WaldInference:
 
     @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """One row a parameter, with the column names of R's broom: term, estimate, std_error, statistic, p_value,
-        conf_low, conf_high."""
+        """Table of parameters in the column names of R's broom.
+
+        Columns: term, estimate, std_error, statistic, p_value, conf_low, conf_high.
+        """
         return frames.tidy(self, alpha=alpha, exponentiate=exponentiate)

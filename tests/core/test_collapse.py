@@ -133,5 +133,5 @@ def test_an_interaction_beside_its_factors(monkeypatch):
     X = FactorColumns([a, b, both, c], N)
     rows, kind = collapse.equal_rows(X)
     cells = np.unique(np.column_stack([a.codes, b.codes, c.codes]), axis=0)
-    assert len(rows) == len(cells) <= N // collapse.PAYS
+    assert len(rows) == len(cells) <= N // collapse.MIN_ROWS_PER_UNIQUE
     np.testing.assert_array_equal(X.subset(rows[kind]).toarray(), X.toarray())

@@ -173,7 +173,7 @@ def test_subsample_is_the_same_however_rows_are_parted():
 @pytest.mark.parametrize("kind", ["file", "folder", "dataset", "path", "csv", "compressed csv"])
 def test_files(kind, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(base, "ROWS", 700)
+    monkeypatch.setattr(base, "PART_ROWS", 700)
     if "csv" in kind:
         data = str(tmp_path / ("t.csv.gz" if "compressed" in kind else "t.csv"))
         TABLE.to_csv(data, index=False)
@@ -195,7 +195,7 @@ def test_files(kind, tmp_path, monkeypatch):
 
 def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
-    monkeypatch.setattr(base, "ROWS", 2**13)
+    monkeypatch.setattr(base, "PART_ROWS", 2**13)
     path, n = tmp_path / "t.parquet", 2**18
     rng = np.random.default_rng(1)
     pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
@@ -759,7 +759,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path, read_anew):
 
 def test_filters_and_hive_partitions(tmp_path, monkeypatch):
     dataset = pytest.importorskip("pyarrow.dataset")
-    monkeypatch.setattr(base, "ROWS", 500)
+    monkeypatch.setattr(base, "PART_ROWS", 500)
     d = TABLE.assign(firm=TABLE.firm.astype(int))
     d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
     whole = Logit.from_formula("y ~ x + g", d).fit()

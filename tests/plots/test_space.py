@@ -137,7 +137,7 @@ def test_regions_of_a_separated_fit(monkeypatch):
     with pytest.warns(UserWarning):
         res = Logit.from_formula("y ~ x + z", table).fit()
     asked, predict = [], type(res).predict
-    monkeypatch.setattr(decision_regions, "FEW", 10)
+    monkeypatch.setattr(decision_regions, "RESOLUTION_SEPARATED", 10)
     monkeypatch.setattr(type(res), "predict", lambda self, *a, **k: asked.append(1) or predict(self, *a, **k))
     ax = plots.regions(res, "x", "z", points=False).axes[0]
     levels, at, strength = decided(ax, [0, 1])

@@ -34,7 +34,7 @@ class Dense:
         return dense_rows(self.shape[1])
 
     def __getitem__(self, rows) -> Dense:
-        """The same columns for some rows, as float64 ready for arithmetic."""
+        """Columns of X for some rows, as float64 ready for arithmetic."""
         return Dense(self.X[rows].astype(np.float64, copy=False))
 
     def subset(self, rows: ndarray) -> Dense:

@@ -254,7 +254,7 @@ class FactorColumns:
         return max(65_536, self.shape[1] ** 2 // 8)
 
     def __getitem__(self, rows) -> FactorColumns:
-        """The same columns for some rows."""
+        """Columns of X for some rows."""
         other = object.__new__(FactorColumns)
         other.pieces = [_cut(piece, rows) for piece in self.pieces]
         other.coded, other.at, other.D = [part[rows] for part in self.coded], self.at, self.D[rows]
@@ -354,7 +354,7 @@ class FactorColumns:
         G[np.ix_(columns, rows)] = block.T
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """As in `Dense`, a gram for each pair."""
+        """Blocks X' diag(P_j P_l) X for pairs of columns of P, a gram for each pair, as in `Dense`."""
         return gram_of_each_pair(self, P)
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:

@@ -34,7 +34,7 @@ class Sparse:
         return int(np.clip(2 ** np.floor(np.log2(2**24 / max(self.shape[1], 1))), 4096, 65_536))
 
     def __getitem__(self, rows) -> Sparse:
-        """The same columns for some rows, as float64 ready for arithmetic."""
+        """Columns of X for some rows, as float64 ready for arithmetic."""
         return Sparse(self.X[rows].astype(np.float64, copy=False))
 
     def subset(self, rows: ndarray) -> Sparse:
@@ -69,7 +69,7 @@ class Sparse:
         return 0.5 * (G + G.T)
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """As in `Dense`, a gram for each pair."""
+        """Blocks X' diag(P_j P_l) X for pairs of columns of P, a gram for each pair, as in `Dense`."""
         return gram_of_each_pair(self, P)
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:

@@ -40,7 +40,7 @@ def _needs_rows() -> str:
 
 
 def rows_removed() -> DataError:
-    """What is asked for needs rows that nobody has any more."""
+    """Error of what needs rows that nobody has any more."""
     return DataError(
         f"{asked_for()} needs the rows of the fit, which were removed or not saved, or are in a stream, "
         "which a pickle does not keep: pass new data, or fit again"
@@ -310,7 +310,7 @@ def _cut(a: Any, rows: slice) -> Any:
 
 
 def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) -> tuple:
-    """What becomes of the arrays of a part, and the numbers of the clusters of the rows that stay."""
+    """Arrays of a part after the steps upon them, and the numbers of the clusters of the rows that stay."""
     beside: tuple = ()
     if number is not None:
         arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)

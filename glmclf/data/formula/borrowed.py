@@ -1,4 +1,4 @@
-"""What a formula takes from the caller besides the table, in words that compare: names of functions, and numbers."""
+"""Objects of the caller that a formula uses besides the table, in words that compare: names of functions, numbers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _number(value: Any) -> Any:
 
 
 def _printed(value: Any, deep: int) -> str:
-    """The same text for equal values, whichever objects they are."""
+    """Text that is equal for equal values, whichever objects they are."""
     if isinstance(value, PLAIN):
         return repr(_number(value))
     if deep == 0:

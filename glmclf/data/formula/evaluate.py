@@ -1,4 +1,4 @@
-"""What the code of a formula gives of the columns of a table: a factor's value, a query's answer, the left side."""
+"""Values of the code of a formula for the columns of a table: of a factor, a query, the left side."""
 
 from __future__ import annotations
 

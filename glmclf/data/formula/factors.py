@@ -304,7 +304,7 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
 
 # -------------------------------------------------------------------------------------------------------- values
 class Value(NamedTuple):
-    """What a factor's code returned: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
+    """Value of a factor's code: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
 
     data: Any
     contrast: Any = None

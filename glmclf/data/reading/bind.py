@@ -68,7 +68,7 @@ def bind(
 
 
 def _columns_of_caller(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> dict[str, pd.Series]:
-    """Those variables of the caller that hold a value a row of the table, by name."""
+    """Variables of the caller that hold a value a row of the table, by name."""
     borrowed, columns = {}, set(frame.columns)
     for code in codes:
         found = expressions.names(code)

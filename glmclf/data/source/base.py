@@ -21,7 +21,7 @@ from glmclf.data.source.digests import AGAIN, Ledger
 from glmclf.data.table.frame import as_frame, close_to, quoted
 from glmclf.errors import DataError
 
-ROWS = 2**17  # of a part that is cut out of a file
+PART_ROWS = 2**17  # rows of a part that is cut out of a file
 FIRST_ROWS = 20  # rows that tell whether the value of one depends on others
 MAX_PARTS_AHEAD = 2  # parts that are read while another is worked on
 

@@ -22,7 +22,7 @@ NUMBERS, TRUTH, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  
 
 
 class Csv(Source):
-    """A CSV file, read in parts of `ROWS` rows.
+    """A CSV file, read in parts of `PART_ROWS` rows.
 
     Columns hold in all parts what they hold in the first one: numbers, True and False, or text. Where that is text,
     numbers are read as text, too; other differences are errors.
@@ -47,7 +47,7 @@ class Csv(Source):
         wanted = None if columns is None or self._whole else set(columns).__contains__  # a list would shift columns
         held: dict[Any, tuple[str, Place]] = {}  # what columns hold, and where that was first seen
         for number, table in enumerate(self._read(usecols=wanted, dtype=self._text)):
-            place = Place(number, f"part {number + 1} (rows from {number * base.ROWS})")
+            place = Place(number, f"part {number + 1} (rows from {number * base.PART_ROWS})")
             made = {name: _typed(table[name]) for name in used if name in table}
             for name, (_, kind) in made.items():
                 if kind != NOTHING and held.setdefault(name, (kind, place))[0] != kind:
@@ -60,11 +60,11 @@ class Csv(Source):
         return DataError(
             f'{self.kind}: column "{name}" holds {kind} in {first} and {other} in {place}, but a column of a file that '
             "is read in parts has one type. Write it in one way, or say its type: pass a function without arguments "
-            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.ROWS})'
+            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.PART_ROWS})'
         )
 
     def _read(self, **how: Any) -> Iterator[pd.DataFrame]:
-        options = {"chunksize": base.ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
+        options = {"chunksize": base.PART_ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
         with self._named(), pd.read_csv(self.path, **options) as parts:
             yield from parts
 

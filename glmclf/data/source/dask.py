@@ -26,7 +26,7 @@ import pandas as pd
 from glmclf.core.rows.blocks import alone
 from glmclf.core.rows.summed import joined
 from glmclf.data.source.base import (
-    ROWS,
+    PART_ROWS,
     Place,
     Source,
     first_of,
@@ -372,7 +372,7 @@ def _named(what: str) -> str:
 
 
 def _middle(i: int, j: int) -> int:
-    """Where tables from i up to j are parted: after the largest power of two of them."""
+    """Number of the table at which those from i up to j are parted: after the largest power of two of them."""
     return i + (1 << (j - i - 1).bit_length() - 1)
 
 
@@ -384,7 +384,7 @@ def place_of(number: int, run: Range | None = None) -> Place:
 
 def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
     """Runs of partitions that are one table: of few rows, and of the same types."""
-    most = max(MIN_ROWS_PER_TABLE, min(ROWS, sum(rows for rows, _ in shapes) // MIN_TABLES))
+    most = max(MIN_ROWS_PER_TABLE, min(PART_ROWS, sum(rows for rows, _ in shapes) // MIN_TABLES))
     starts, together, now = [0], 0, ""
     for number, (rows, types) in enumerate(shapes):
         if together and rows and (types != now or together + rows > most):

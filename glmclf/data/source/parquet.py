@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class Parquet(Source):
-    """Parquet files, or a pyarrow dataset; row groups cut into parts of up to `ROWS` rows.
+    """Parquet files, or a pyarrow dataset; row groups cut into parts of up to `PART_ROWS` rows.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Parquet(Source):
 
     @functools.cached_property
     def _numbers(self) -> tuple[int, int]:
-        """Where the index that numbers rows starts, and its steps: as pandas wrote it, if it is of so many rows."""
+        """Start and steps of the index that numbers rows: as pandas wrote it, if it is of so many rows."""
         described = (self._dataset.schema.pandas_metadata or {}).get("index_columns", [])
         ranges = [index for index in described if isinstance(index, dict) and index.get("kind") == "range"]
         if len(ranges) != 1 or (ranges[0]["start"], ranges[0]["step"]) == (0, 1):
@@ -167,9 +167,10 @@ def _fragments(dataset: Any) -> Iterator[Any]:
 
 
 def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Pieces of a file that are scanned at a time, with options: row groups of about `ROWS` rows, as a scan of them all
+    """Pieces of a file that are scanned at a time, with options: row groups of about `PART_ROWS` rows, as a scan of
+    them all
     runs ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
-    options = {"batch_size": base.ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    options = {"batch_size": base.PART_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
     if not hasattr(fragment, "physical_schema"):
         yield fragment, options
         return
@@ -182,16 +183,16 @@ def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[
 
 
 def _runs(groups: list[Any]) -> Iterator[list[int]]:
-    """Numbers of neighbouring row groups, of `ROWS` rows or of one that has more."""
+    """Numbers of neighbouring row groups, of `PART_ROWS` rows or of one that has more."""
     return ([group.id for group in run] for run in _in_runs(groups))
 
 
 def _in_runs(pieces: Iterable[Any]) -> Iterator[list[Any]]:
-    """Runs of neighbouring pieces of up to `ROWS` rows together, or of one piece that has more."""
+    """Runs of neighbouring pieces of up to `PART_ROWS` rows together, or of one piece that has more."""
     run: list[Any] = []
     rows = 0
     for piece in pieces:
-        if run and rows + piece.num_rows > base.ROWS:
+        if run and rows + piece.num_rows > base.PART_ROWS:
             yield run
             run, rows = [], 0
         run.append(piece)
@@ -229,6 +230,7 @@ def _pandas_indices(schema: Any) -> list[str]:
 
 
 def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Rows of the same types, joined to parts of about `ROWS` rows; batches without rows only where all are such."""
+    """Rows of the same types, joined to parts of about `PART_ROWS` rows; batches without rows only where all are
+    such."""
     for _, alike in itertools.groupby(batches, key=operator.attrgetter("schema")):
         yield from ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(alike))

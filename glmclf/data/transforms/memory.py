@@ -178,7 +178,7 @@ def _takes_rows(call: Call) -> bool:
 
 @dataclass(frozen=True)
 class _Pass:
-    """What a pass sums for each call: a function of its rows, at first (None) their moments and the settings."""
+    """Function that a pass sums for each call: one of its rows, at first (None) their moments and the settings."""
 
     parts: list[Part]
 

@@ -1,4 +1,4 @@
-"""Whether results are of the same observations, so that their likelihoods compare."""
+"""Comparability of likelihoods: whether results are fits to the same observations."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from glmclf.core.rows.streamed import side_by_side
 from glmclf.errors import DataError
 from glmclf.results.base import Results
 
-ROUNDING = 1e-10  # of a sum of a column, on another machine
+ROUNDING = 1e-10  # relative difference of sums of a column that another machine may make
 
 
 def is_joint(res: Any) -> bool:
-    """Whether llf is that of the response and the features, not of the response given them."""
+    """Whether `llf` is the joint likelihood of response and features, not the conditional one."""
     return hasattr(res, "llf_conditional")
 
 
 def check_result(res: Any, what: str) -> None:
-    """TypeError for what is no fit of a model."""
+    """Raise TypeError unless the argument is a result of a fit."""
     if not isinstance(res, Results):
         raise TypeError(f"{what} needs results of fits, found {type(res).__name__}")
 
 
 def check_likelihoods(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit", "the other")) -> None:
-    """ValueError unless the log-likelihoods of two fits are of the same kind and of the same observations."""
+    """Raise ValueError unless the log-likelihoods of two fits are of the same kind and observations."""
     for res, name in zip((a, b), names, strict=True):
         if res.model._pseudo:
             raise ValueError(
@@ -57,9 +57,11 @@ def check_likelihoods(a: Any, b: Any, what: str, names: tuple[str, str] = ("this
 
 
 def different_data(a: Any, b: Any) -> list[str]:
-    """What two fits do not share of response, trials and weights: rows, how they are parted into classes, whatever the
-    classes are called or coded as, and what they weigh. A name that both have is of one class. DataError where rows
-    that are gone would tell."""
+    """Names of the data that differ between two fits: response, trials, weights, levels or numbers of observations.
+
+    Responses are equal where they part the rows into the same classes, whatever these are called or coded as, except
+    that a level with the same name in both is the same class. DataError where only removed rows could tell.
+    """
     one, two = a._fingerprint, b._fingerprint
     weights = one["weights"] != two["weights"]
     if a.nobs != b.nobs:
@@ -70,20 +72,20 @@ def different_data(a: Any, b: Any) -> list[str]:
         return ["levels"]
     differ = [name for name in ("response", "trials") if one[name] != two[name]]
     if rows_gone(a) or rows_gone(b):
-        return _told_by_digests(a, b, differ)
+        return _different_digests(a, b, differ)
     if matching(a, b) is not None:
         return []
     return ["levels"] if {*coded_levels(a)} != {*coded_levels(b)} else ["response"] if "response" in differ else differ
 
 
-def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
-    """The same of fits whose rows are gone."""
+def _different_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
+    """Compare two fits by their stored digests, where the rows of one are gone."""
     x, y = _levels_of_codes(a), _levels_of_codes(b)
     if not differ:
         apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
         return ["levels"] if apart else []
     if coded_levels(a) == coded_levels(b) and hasattr(a.model, "link") == hasattr(b.model, "link"):
-        return differ  # coded alike
+        return differ  # both have the same coding
     codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
     raise DataError(
         "whether the two fits are of the same observations cannot be told without the rows, which were removed or not "
@@ -94,12 +96,12 @@ def _told_by_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
 
 
 def _levels_of_codes(res: Any) -> list[str]:
-    """Levels in the order of the codes that the fingerprint of a response is of."""
+    """Levels in the order of the codes in the response's fingerprint."""
     return [str(level) for level in res.levels] if type(res.model).__name__ == "MNLogit" else coded_levels(res)
 
 
 def matching(a: Any, b: Any) -> list[int] | None:
-    """Place among b's classes, as they are coded, of each of a's; None where rows are parted otherwise."""
+    """Place of each class of a among the classes of b, in coded order; None where they part the rows differently."""
     names, others = coded_levels(a), coded_levels(b)
     alike = all(a._fingerprint[name] == b._fingerprint[name] for name in ("response", "trials", "weights"))
     known = names == others or not ({*names} & {*others} or type(a.model).__name__ == "MNLogit")
@@ -122,8 +124,7 @@ def matching(a: Any, b: Any) -> list[int] | None:
 
 
 def fingerprint(res: Any) -> dict[str, Any]:
-    """A digest of each thing that models compared must share, response, trials, weights and offset of all rows; and
-    sums of the columns."""
+    """Fingerprint of a fit's data: digests of response, trials, weights and offset, and sums of columns."""
     alike, digests, start = counts_alike(res), [_Digest() for _ in range(4)], 0
     sums: dict[str, ndarray] = {}
     for X, y, trials, offset, weights in res.model._rows.parts():
@@ -138,7 +139,7 @@ def fingerprint(res: Any) -> dict[str, Any]:
 
 
 class _Digest:
-    """Of an array that comes in parts; empty of None."""
+    """Digest of an array that comes in parts; empty for None."""
 
     def __init__(self) -> None:
         self._hash: Any = None
@@ -172,8 +173,11 @@ def columns_of(a: Any, b: Any) -> Blocks:
 
 
 def with_offsets(a: Any, b: Any, of: Callable[..., tuple]) -> Blocks:
-    """Blocks of ``of(X, x, Z, z)``: the columns of one fit and its offsets of each class against the first, (n, K), and
-    those of another of the same rows, its classes in the order of the first one's."""
+    """Blocks of ``of(X, x, Z, z)`` for two fits of the same rows.
+
+    X, Z are their columns and x, z their offsets of each class relative to the first, (n, K), with the classes of the
+    second fit in the order of the first.
+    """
     places = matching(a, b) or slice(None)
 
     def offsets(res: Any, y: ndarray, offset: ndarray | None) -> ndarray:
@@ -190,7 +194,7 @@ def with_offsets(a: Any, b: Any, of: Callable[..., tuple]) -> Blocks:
 
 
 class _Apart(NamedTuple):
-    """By how much more than rounding offsets differ at most, and the largest; + is that of both."""
+    """Largest difference of two offsets beyond rounding, and the largest offset; ``a + b`` is that of both blocks."""
 
     apart: Largest
     largest: Largest
@@ -204,8 +208,10 @@ def _offsets_apart(X: Any, x: ndarray, y: ndarray) -> _Apart:
 
 
 def same_link(a: Any, b: Any) -> bool:
-    """Whether two conditional models differ in nothing but regressors: an MNLogit of two levels, which has no link, is
-    a Logit. The two tails of an asymmetric link differ."""
+    """Whether two conditional models have the same link, where an MNLogit of two levels counts as a Logit.
+
+    The two tails of an asymmetric link differ.
+    """
     one, other = (getattr(res.model, "link", LogitLink) for res in (a, b))
     several = [len(coded_levels(res)) for res in (a, b)]
     if one.name != other.name or several[0] != several[1]:
@@ -216,30 +222,30 @@ def same_link(a: Any, b: Any) -> bool:
 
 
 def rows_gone(res: Any) -> bool:
-    """Whether rows cannot be compared one by one: they were removed or not saved."""
+    """Whether the rows of a fit were removed or not saved."""
     return res.model._rows_ is None
 
 
 def counted(res: Any) -> ndarray | None:
-    """Weights of the rows; None where each is one observation, whether or not that was said."""
+    """Weights of the rows; None where all are 1, given or not."""
     return None if counts_alike(res) else res.model._rows.weights
 
 
 def counts_alike(res: Any) -> bool:
-    """Whether each row is one observation, whether or not that was said."""
+    """Whether the weight of each row is 1, given or not."""
     r = res.model._rows
     return r.weights is None or (res.model._frequency and r.alike)
 
 
 def coded_levels(res: Any) -> list[str]:
-    """The levels of the response in the order of their codes, the reference or the level that is no event first."""
+    """Levels of the response in the order of their codes, the reference or the non-event first."""
     model = res.model
     levels = model._classes if hasattr(model, "_classes") else model._response.levels
     return [str(level) for level in levels]
 
 
 def _cells_alike(a: Any, b: Any, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], bool]:
-    """Whether all rows have as many observations of one level of a as of one of b, by the places of both."""
+    """Whether all rows have equal counts of a level of a and a level of b, by the places of both levels."""
 
     def both(X, y, trials, offset, weights, Z, y_b, trials_b, offset_b, weights_b) -> tuple:
         return X, _cells_of(a, y, trials, weights), _cells_of(b, y_b, trials_b, weights_b)
@@ -262,7 +268,7 @@ def _cells_of(res: Any, y: ndarray, trials: ndarray | None, weights: ndarray | N
 
 
 def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
-    """ValueError unless two joint likelihoods are of the same variables, in densities or in probabilities."""
+    """Raise ValueError unless two joint likelihoods have the same variables, all as densities or as probabilities."""
     one, two = measures(a), measures(b)
     if one != two:
         apart = [name for name in {**one, **two} if one.get(name) != two.get(name)]
@@ -276,7 +282,7 @@ def _check_features(a: Any, b: Any, what: str, names: tuple[str, str]) -> None:
 
 
 def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit", "the restricted one")) -> None:
-    """ValueError where features of the same name have other values, as far as that can be told."""
+    """Raise ValueError where features of the same name have different values, as far as these are known."""
     apart = features_apart(a, b)
     if apart:
         raise ValueError(
@@ -287,7 +293,7 @@ def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit"
 
 
 def features_apart(a: Any, b: Any) -> list[str]:
-    """Features that two generative models both name, with other values, by the rows or what is left of them."""
+    """Features of two generative models with equal names and different values, by rows, moments or sums."""
     if not any(rows_gone(res) or res.model._rows.streamed for res in (a, b)):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
@@ -306,7 +312,7 @@ def _feature_values(res: Any, X: Any = None) -> dict[str, ndarray]:
 
 
 def _equal(x: ndarray, y: ndarray) -> bool:
-    """Whether values are the same but for rounding."""
+    """Whether arrays are equal up to rounding."""
     if x.shape != y.shape or np.array_equal(x, y):
         return x.shape == y.shape
     spread = np.nan_to_num(np.nanstd(x)) if x.size and not np.isnan(x).all() else 0.0
@@ -318,7 +324,7 @@ def _have_moments(a: Any, b: Any) -> bool:
 
 
 def _moments_apart(a: Any, b: Any) -> list[str]:
-    """The same of normal laws by means of classes and total variances."""
+    """Features of two Gaussian models whose class means or total variances differ."""
     one, two = a._fitted_classes.moments, b._fitted_classes.moments
     places = matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
     own, apart = list(b.feature_names), []
@@ -334,8 +340,11 @@ def _moments_apart(a: Any, b: Any) -> list[str]:
 
 # ---------------------------------------------------------------------------------------------- columns without rows
 def _column_sums(res: Any, X: Any, start: int) -> dict[str, ndarray]:
-    """Sums of each column of some rows, the first of which is the `start`-th, times fixed weights of the rows, by name,
-    and what is missing of it likewise: other numbers, or the same ones in other rows, have other sums."""
+    """Weighted sums of each column, by name, of rows from the `start`-th on, and of the mask of missing values.
+
+    The weights are fixed pseudo-random numbers by row, so that other numbers, or the same numbers in other rows, have
+    other sums; unlike digests, sums add up over parts and allow for rounding.
+    """
     n = X.shape[0]
     if is_joint(res):
         u = _weights_of_rows(start, n)
@@ -349,13 +358,13 @@ def _column_sums(res: Any, X: Any, start: int) -> dict[str, ndarray]:
 
 
 def _weights_of_rows(start: int, n: int) -> ndarray:
-    """Fractional parts of the multiples of the golden ratio (Weyl), which no two rows share."""
+    """Pseudo-random weights of rows, all distinct: fractional parts of multiples of the golden ratio (Weyl)."""
     places = np.arange(start + 1, start + n + 1, dtype=np.uint64)
     return (places * np.uint64(0x9E3779B97F4A7C15)).astype(float) / 2.0**64
 
 
 def columns_apart(a: Any, b: Any) -> list[str]:
-    """Columns, or features, of the same name and other numbers by their sums; none where a file has no sums."""
+    """Columns or features of equal names whose stored sums differ; empty where a file has no sums."""
     one, two = (res._fingerprint.get("columns", {}) for res in (a, b))
     shared = [name for name in one if name in two]
     return [name for name in shared if not _same_sums(np.asarray(one[name]), np.asarray(two[name]))]
@@ -366,7 +375,7 @@ def _same_sums(x: ndarray, y: ndarray) -> bool:
 
 
 def measures(res: Any) -> dict[str, str]:
-    """Each feature of a generative model, and whether it has a density or a probability."""
+    """Measure of each feature of a generative model: density or probability."""
     features = getattr(res.model, "features", None)
     if features is None:
         return dict.fromkeys(res.feature_names, "density")

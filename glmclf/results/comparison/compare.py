@@ -1,4 +1,4 @@
-"""Fits side by side, and tests of fits against each other: what compares, and what does not."""
+"""Comparison of fits: table of criteria, likelihood ratio tests and Vuong's test."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def row_loglikelihoods(res: Any) -> ndarray:
 
 
 def _nested(a: Any, b: Any) -> int:
-    """1 where a contains b, -1 where b contains a, 0 where neither contains the other; DataError where only rows that
-    are gone could tell."""
+    """Order of nesting: 1 where a contains b, -1 where b contains a, else 0; DataError where only removed rows tell."""
     for sign, larger, smaller in ((1, a, b), (-1, b, a)):
         if _lr(larger, smaller) is not None:
             return sign
@@ -61,8 +60,7 @@ def _nested(a: Any, b: Any) -> int:
 
 
 def _lr(larger: Any, smaller: Any) -> wald.LRTest | None:
-    """The likelihood ratio test of two fits; None where they are not nested, or have none; DataError where only rows
-    that are gone could tell."""
+    """Likelihood ratio test of two fits; None where they have none; DataError where only removed rows could tell."""
     if type(larger) is type(smaller) or is_joint(larger) == is_joint(smaller):
         try:
             return larger.compare_lr_test(smaller)
@@ -74,7 +72,7 @@ def _lr(larger: Any, smaller: Any) -> wald.LRTest | None:
 
 
 def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Fits of the same response to the same rows side by side: log-likelihoods, AIC and BIC, and tests of nested ones.
+    """Compare fits to the same rows: log-likelihoods, AIC and BIC, and tests of nested models.
 
     Parameters
     ----------
@@ -168,7 +166,7 @@ def _row(res: Any) -> tuple[Any, ...]:
 
 
 def _against(before: Any, res: Any, *names: str) -> tuple[float, float, float]:
-    """The likelihood ratio test of two fits, whichever is the larger one; a warning where that cannot be told."""
+    """Likelihood ratio test of two fits, whichever contains the other; a warning where nesting is unknown."""
     try:
         test = _lr(res, before) or _lr(before, res)
     except DataError as error:

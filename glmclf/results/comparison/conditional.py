@@ -23,7 +23,7 @@ from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.results.comparison.comparability import counted
 from glmclf.results.requires import Needs, check_needs
 
-SAME = 1e-8  # of a regressor's largest value, that the functions of the features may leave of it
+SPANNED = 1e-8  # share of a regressor's largest value that may remain outside the span of the features' functions
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def compare_conditional(res: Any, other: Any) -> ConditionalComparison:
     information = objective(theta, True).information
     kept, covariance = np.arange(len(theta)), form.covariance
     llf, fitted = res.llf_conditional, 0
-    if not res._priors_free:  # intercepts say nothing of the laws: both models take those that suit the rows best
+    if not res._priors_free:  # profile the intercepts out of both models: fixed priors do not test the distributions
         kept = np.flatnonzero(np.arange(len(theta)) % Z.shape[1])
         llf, fitted = _profiled(objective, Z, form.coefficients), len(form.coefficients)
     n = float(res.nobs)
@@ -113,7 +113,7 @@ def compare_conditional(res: Any, other: Any) -> ConditionalComparison:
 
 
 def _difference(objective, theta: ndarray, information: ndarray, influence, values, y: ndarray, n: float) -> ndarray:
-    """Sum over rows of the outer products of what they do to one estimate less what they do to the other."""
+    """Sum over rows of outer products of the difference between their influences on the two estimates."""
     total, start = np.zeros_like(information), 0
     for X, counts, m, offset, w in objective.blocks:
         rows = slice(start, start + len(counts))
@@ -127,12 +127,12 @@ def _difference(objective, theta: ndarray, information: ndarray, influence, valu
 
 
 def _rows(values: Any, rows: slice) -> Any:
-    """Some rows of features that are an array, or a list of arrays."""
+    """Select rows of features given as an array or a list of arrays."""
     return [v[rows] for v in values] if isinstance(values, list) else values[rows]
 
 
 def _profiled(objective, Z: ndarray, coefficients: ndarray) -> float:
-    """Largest log-likelihood over the intercepts, with slopes as they are."""
+    """Largest log-likelihood over the intercepts, with slopes fixed."""
     slopes = Z[:, 1:] @ coefficients[:, 1:].T
     _, y, m, _, w = objective.blocks.arrays
     offset = slopes if isinstance(objective, MultinomialObjective) else slopes[:, 0]
@@ -151,12 +151,12 @@ def _with_rest_estimated(information: ndarray, kept: ndarray) -> ndarray:
 
 
 def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
-    """Coefficients of a logit, (m, K-1), on the columns of Z, which its own columns must span."""
+    """Coefficients of a logit in terms of the columns of Z, (m, K-1), which must be spanned by its own columns."""
     model = other.model
     X = model._rows.X[:].toarray()
     scale = np.sqrt((Z * Z).mean(axis=0))
     B, _, rank, _ = np.linalg.lstsq(Z / scale, X, rcond=None)
-    left = np.abs(X - (Z / scale) @ B).max(axis=0) > SAME * np.abs(X).max(axis=0)
+    left = np.abs(X - (Z / scale) @ B).max(axis=0) > SPANNED * np.abs(X).max(axis=0)
     if left.any() or X.shape[1] != Z.shape[1] or rank < Z.shape[1]:
         stray = ", ".join(f'"{name}"' for name, no in zip(model.exog_names, left, strict=True) if no)
         be = "is" if left.sum() == 1 else "are"
@@ -169,13 +169,15 @@ def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
 
 
 def _few(names: Any) -> str:
-    """The first names of a list."""
+    """Text with the first names of a list."""
     return ", ".join(map(str, names[:20])) + (", ..." if len(names) > 20 else "")
 
 
 def _checked(res: Any, other: Any) -> tuple[Any, Any]:
-    """Both with their rows in memory, the logit against the same reference, if they are maxima for the same response,
-    rows and weights."""
+    """Check that both fits are maxima for the same response, rows and weights; return them with rows in memory.
+
+    The logit is returned against the reference of the generative model.
+    """
     kind = type(other.model).__name__
     if kind not in ("MNLogit", "Logit"):
         raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {kind}")

@@ -1,4 +1,4 @@
-"""Tests of a fit against another one."""
+"""Mixin with tests of a fit against another one."""
 
 from __future__ import annotations
 

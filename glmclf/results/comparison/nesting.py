@@ -1,4 +1,4 @@
-"""Whether one regression is nested in another: by the linear predictors that each can have in the rows at hand."""
+"""Nesting of regressions, judged by the linear predictors that each can have in the rows of the fit."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from glmclf.results.comparison.comparability import (
     with_offsets,
 )
 
-ROUNDING = 1e-12  # of the terms of a difference: less is none
+ROUNDING = 1e-12  # share of its terms' norms up to which a difference counts as 0
 
 
 class Predictors(NamedTuple):
-    """Linear predictors of a fit against the first class, the equations one below the other, in few rows.
+    """Linear predictors of a fit relative to the first class, equations stacked, compressed to few rows.
 
     Attributes
     ----------
@@ -43,8 +43,9 @@ class Predictors(NamedTuple):
 
 
 def check_nested(larger: Any, smaller: Any) -> None:
-    """ValueError unless every linear predictor that the smaller fit may have is one that the larger one may have;
-    DataError where rows that are gone would tell."""
+    """Raise ValueError unless the linear predictors of the larger fit include all those of the smaller one.
+
+    DataError where only removed rows could tell."""
     if rows_gone(larger) or rows_gone(smaller):
         return _check_by_name(larger, smaller)
     constrained = any(res._state.estimate.constraints for res in (larger, smaller))
@@ -70,13 +71,15 @@ def check_nested(larger: Any, smaller: Any) -> None:
 
 
 def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
-    """Columns of a fit that are not in the span of those of another, and whether the difference of the offsets is not;
-    without constraints all equations have the same columns."""
+    """Columns of the smaller fit outside the span of the larger fit's, and whether the offsets differ outside it.
+
+    Without constraints all equations have the same columns.
+    """
     mine, theirs = larger.model.exog_names, smaller.model.exog_names
     blocks = columns_of(larger, smaller)
     shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
     new = set(range(len(theirs))) - set(shared)
-    for A, B in blocks:  # columns of one name may hold other numbers
+    for A, B in blocks:  # columns of equal names may have different values
         A, B = A.toarray(), B.toarray()
         new |= {j for j, i in shared.items() if not np.array_equal(A[:, i], B[:, j])}
     found = dependencies_in(blocks) if new else {}
@@ -88,8 +91,10 @@ def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
 
 
 def _outside(larger: Any, smaller: Any) -> tuple[list[str], bool]:
-    """Free parameters of a fit that move its linear predictors where those of another cannot go, and whether what
-    constraints and offsets add does."""
+    """Free parameters that move the smaller fit's linear predictors outside the larger fit's, and whether constants do.
+
+    The constants come from constraints and offsets.
+    """
     k = [res.model._rows.X.shape[1] for res in (larger, smaller)]
     other, blocks = not same_offset(larger, smaller), columns_of(larger, smaller)
     if other:
@@ -113,7 +118,7 @@ def _outside(larger: Any, smaller: Any) -> tuple[list[str], bool]:
 
 
 def _predictors(res: Any, T: ndarray, units: ndarray) -> Predictors:
-    """Linear predictors of a fit of which T has the columns."""
+    """Linear predictors of a fit from a triangular factor T of its columns."""
     k, q = T.shape[1], res.model._likelihood.n_eta
     D, origin = free_form_of(res)
     parts = range(0, k * q, k)
@@ -125,7 +130,7 @@ def _predictors(res: Any, T: ndarray, units: ndarray) -> Predictors:
 
 
 def _recoded(b: Predictors, places: list[int] | None) -> Predictors:
-    """The same with the classes in another order."""
+    """Linear predictors with the classes in another order."""
     if places is None or places == list(range(len(places))):
         return b
     K = len(places)
@@ -155,7 +160,7 @@ def _apart(x: ndarray, z: ndarray) -> Dense:
 
 
 def _check_by_name(larger: Any, smaller: Any) -> None:
-    """The same where rows are gone: names say that fits are nested, but not that they are not."""
+    """Check nesting by names where rows are gone; names can show that fits are nested, never that they are not."""
     mine, names = larger._state.estimate, smaller.model._param_names
     own = larger.model._param_names
     stray = [name for name in smaller.model.exog_names if name not in larger.model.exog_names]
@@ -182,7 +187,7 @@ def _check_by_name(larger: Any, smaller: Any) -> None:
 
 
 def _obeys(smaller: Any, mine: Any, own: list[str], names: list[str], alike: bool) -> bool:
-    """Whether names tell that a smaller fit obeys the constraints of a larger one."""
+    """Whether names show that the smaller fit obeys the constraints of the larger one."""
     R, q = mine.equations
     if names == own and smaller._state.estimate.implies(R, q):
         return bool(alike or not q.any())

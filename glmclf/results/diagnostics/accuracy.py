@@ -1,4 +1,4 @@
-"""Digits to expect of an estimate, by name, and what a summary says of few."""
+"""Accuracy of estimates: correct digits of each parameter, and warnings where they are few."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.results.regression.separation import spelled
 
-FEW, NONE = 8.0, 1.0
-SHOWN = 8  # names in a warning
-ZERO = 6.0  # orders of magnitude below its standard error where an estimate is 0
+MIN_DIGITS, NO_DIGITS = 8.0, 1.0  # correct digits below which the summary has a note, and a warning is given
+MAX_NAMES = 8  # names in a warning
+NEGLIGIBLE = 6.0  # orders of magnitude below its standard error, from which an estimate counts as 0
 
 
 def digits(res: Any) -> ndarray:
@@ -30,7 +30,7 @@ def digits(res: Any) -> ndarray:
         part, places, inner = rounded[state.columns], state.places, state.narrow
     elif found.has_limit and len(found.kept):
         places, inner, shift, n = found.kept, found.inner, 0.0, len(found.rows)
-        part = rounded[places % len(rounded)]  # equations that keep different columns are one long equation
+        part = rounded[places % len(rounded)]  # equations with different columns are treated as one long equation
     else:
         return out
     total = model.nobs if model._frequency else n
@@ -45,7 +45,7 @@ def digits_that_count(res: Any) -> ndarray:
     values, size = np.array(res._digits, dtype=float), np.abs(res._state.theta)
     with np.errstate(divide="ignore", invalid="ignore"):
         more = np.log10(res._se / size)
-    return values + np.where((size > 0) & (more > ZERO) & np.isfinite(more), more, 0.0)
+    return values + np.where((size > 0) & (more > NEGLIGIBLE) & np.isfinite(more), more, 0.0)
 
 
 def rounded_columns(model: Any) -> list[bool]:
@@ -60,11 +60,11 @@ def rounded_columns(model: Any) -> list[bool]:
 
 
 def warn_of_no_digits(res: Any) -> None:
-    """An InferenceWarning that names coefficients without a correct digit."""
-    none: Any = np.flatnonzero(digits_that_count(res) < NONE) if res.converged else []
+    """Warn of coefficients without a correct digit."""
+    none: Any = np.flatnonzero(digits_that_count(res) < NO_DIGITS) if res.converged else []
     if len(none):
-        names = ", ".join(spelled(res.model._param_index[j]) for j in none[:SHOWN])
-        names += ", ..." if len(none) > SHOWN else ""
+        names = ", ".join(spelled(res.model._param_index[j]) for j in none[:MAX_NAMES])
+        names += ", ..." if len(none) > MAX_NAMES else ""
         warn(
             f"the columns are so close to a combination of each other that the rounding of their numbers decides "
             f"the coefficients of {names}: no digit of these is right. Leave columns out, or give them in full "
@@ -75,12 +75,12 @@ def warn_of_no_digits(res: Any) -> None:
 
 
 def digit_notes(res: Any) -> list[str]:
-    """A line under the summary where few digits are right."""
+    """Note of the summary where few digits are correct."""
     values = digits_that_count(res)
     if res.mle_retvals.get("remaining_error") is not None or np.isnan(values).all() or not res.converged:
         return []
     least = int(np.nanargmin(values))
-    if values[least] >= FEW:
+    if values[least] >= MIN_DIGITS:
         return []
     name = spelled(res.model._param_index[least])
     advice = "" if any(res._rounded) or res._state.exact else " fit(refine=True) gives more."
@@ -88,5 +88,5 @@ def digit_notes(res: Any) -> list[str]:
 
 
 def _last_bits(A: ndarray) -> ndarray:
-    """How many entries of each column use the last bit of a double."""
+    """Number of entries of each column that use the last bit of a double."""
     return (np.ascontiguousarray(A, dtype=np.float64).view(np.int64) & 1).sum(axis=0)

@@ -22,19 +22,19 @@ from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest
 from glmclf.results.regression.separation import instead
 
-FULL = 300  # moments of an information matrix test, up to which `gof_test` has all of them
+MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
 COLUMNS = ["statistic", "df", "pvalue", "groups"]
 
 
 class RiskRows(NamedTuple):
-    """Rows whose fitted probabilities are tested.
+    """Rows of a goodness of fit test, with their fitted probabilities.
 
     Attributes
     ----------
     counts, p : (n, K) ndarrays
         Observations and fitted probabilities of each class.
     risk : (n,) ndarray
-        What groups are by.
+        Risk by which rows are grouped.
     pattern : (n,) integer ndarray
         Numbers of the covariate patterns, from 0.
     possible : (n, K) bool ndarray
@@ -49,7 +49,7 @@ class RiskRows(NamedTuple):
 
 
 class Estimated(NamedTuple):
-    """An estimate that moments are tested at.
+    """Estimate at which moments are tested.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Estimated(NamedTuple):
     root : (p, d) ndarray
         T with T T' its inverse information.
     basis : (k, k) ndarray or None
-        What its coordinates are, as `core.estimation.Estimate` has it.
+        Basis of the coordinates, as in `core`'s `Estimate`.
     free : (p, d) ndarray or None
         Directions that were estimated, one a parameter of the model without the others; None where all were.
     places : integer ndarray
@@ -104,20 +104,21 @@ def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
 
 
 def undecided(res: Any) -> RiskRows:
-    """What was observed and fitted in the rows that separation leaves; of binary models and of several classes."""
+    """Observed and fitted counts of the rows that separation does not decide."""
     counts, p, risk = res._observed_and_fitted()
     if res._state.estimate.is_finite:
         return RiskRows(counts, p, risk, pattern_numbers(res), np.ones(p.shape, dtype=bool))
     gone = res._outcomes_gone
     rows = np.flatnonzero((~gone).sum(axis=1) > 1)
     counts, p, risk, possible = counts[rows], p[rows], risk[rows], ~gone[rows]
-    if len(rows) and not possible[:, 0].any():  # no row may be of the reference: the risk of leaving another class
+    # if no row can be of the reference, the risk is that of leaving another class
+    if len(rows) and not possible[:, 0].any():
         risk = np.delete(p, np.flatnonzero(possible.any(axis=0))[0], axis=1).sum(axis=1)
     return RiskRows(counts, p, risk, np.unique(pattern_numbers(res)[rows], return_inverse=True)[1], possible)
 
 
 def finite_parameters(res: Any) -> int:
-    """How many parameters the rows that separation leaves are fitted by."""
+    """Number of parameters estimated from the rows that separation does not decide."""
     return res._size - res._state.estimate.infinite_directions
 
 
@@ -134,13 +135,15 @@ def by_pattern(res: Any, seen: RiskRows) -> dict[str, tuple]:
 
 
 def by_groups(res: Any, seen: RiskRows, df: int, groups: int) -> tuple[float, int, float, int]:
-    """Statistic, df, pvalue and groups of the test by groups of risk, `df` those by covariate pattern; NaN with a
-    warning where ties leave too few groups or the model is saturated."""
+    """Statistic, df, pvalue and groups of the test by groups of risk; `df` is that by covariate pattern.
+
+    NaN with a warning where ties leave too few groups or the model is saturated.
+    """
     none = np.nan, 0, np.nan, 0
     try:
         t = gof.hosmer_lemeshow(seen.counts, seen.p, seen.risk, int(groups), seen.possible)
     except ValueError as error:
-        if len(seen.risk):  # else the tests by moments say it
+        if len(seen.risk):  # otherwise the tests by moments warn
             warn(str(error), InferenceWarning)
         return none
     if df <= 0:
@@ -154,7 +157,7 @@ def by_groups(res: Any, seen: RiskRows, df: int, groups: int) -> tuple[float, in
 
 
 def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, MomentTest]:
-    """Tests by moments of the rows that separation leaves; NaN, with a warning, where there is nothing to test."""
+    """Tests by moments of the rows that separation does not decide; NaN, with a warning, without such rows."""
     names = moment_names(res) if wanted is None else wanted
     estimate = estimated_rows(res)
     if estimate is None:
@@ -183,17 +186,17 @@ def moment_names(res: Any) -> list[str]:
     n = moment_tests.n_indicators(k, q, False)
     if not res._state.estimate.is_finite or res._state.estimate.constraints:
         n = moment_tests.n_indicators(finite_parameters(res), 1, False)
-    link = getattr(res.model, "link", None)  # MNLogit has none
+    link = getattr(res.model, "link", None)  # MNLogit has no link
     logit = q == 1 and (link is None or link.canonical)
     return [
         "sum of squares",
         *(["Stukel"] if logit else []),
-        "information matrix" if n <= FULL else "information matrix (diagonal)",
+        "information matrix" if n <= MAX_MOMENTS else "information matrix (diagonal)",
     ]
 
 
 def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int]:
-    """A moment function and how many moments it has."""
+    """Moment function and its number of moments."""
     if name in ("sum of squares", "Stukel"):
         return (moment_tests.sum_of_squares, 1) if name == "sum of squares" else (moment_tests.stukel, 2)
     objective, diagonal = estimate.objective, name.endswith("(diagonal)")
@@ -207,7 +210,7 @@ def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int]:
 
 
 def estimated_rows(res: Any) -> Estimated | None:
-    """The estimate of what is finite; None where separation leaves nothing that this can be said of."""
+    """Estimate of the finite parameters and its rows; None where separation decides all of them."""
     owner = res._origin or res
     return _estimated(owner._state.estimate, owner)
 
@@ -231,7 +234,7 @@ def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
 
 @_estimated.register
 def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
-    """The estimate of the finite parameters of a separated fit."""
+    """Estimate of the finite parameters of a separated fit."""
     if not found.has_limit or not len(found.kept) or not len(found.rows):
         return None
     basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
@@ -251,8 +254,10 @@ def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None
 
 
 def pattern_numbers(res: Any) -> ndarray:
-    """Number of each row's covariate pattern, the offset included, in the order in which they come. Of a constrained
-    fit it is that of the combinations left free."""
+    """Number of each row's covariate pattern, the offset included, in order of appearance.
+
+    Patterns of a constrained fit are those of the free combinations of columns.
+    """
     X, _, offset = res._free_design()
     X = X if offset is None else np.column_stack([X, offset])
     code = np.zeros(len(X), dtype=np.int64)
@@ -263,14 +268,14 @@ def pattern_numbers(res: Any) -> ndarray:
 
 
 def _with_rows(res: Any) -> Any:
-    """Results with the rows of the fit in memory, where all tests see them after one pass."""
+    """Results with the rows of the fit in memory, so that all tests need a single pass."""
     from glmclf.results.comparison.conditional import with_rows
 
     return with_rows(res)
 
 
 def check_groups(groups: Any, least: int = 3) -> None:
-    """ValueError unless a whole number that is large enough."""
+    """Check the number of groups: ValueError unless it is a whole number that is large enough."""
     if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < least:
         raise ValueError(f"groups={groups!r}: a whole number, {least} or more")
 

@@ -16,7 +16,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import wald_derivatives
 from glmclf.results.regression.separation import spelled
 
-SHOWN = 8  # coefficients that a note names
+MAX_NAMES = 8  # coefficients that a note names
 
 
 def hauck_donner(res: Any) -> pd.DataFrame:
@@ -33,13 +33,15 @@ def hauck_donner(res: Any) -> pd.DataFrame:
 
 
 def flat_pvalues(res: Any) -> ndarray:
-    """p-values of the Wald tests that a parameter is 0."""
+    """Flat array of p-values of the Wald tests that a parameter is 0."""
     return wald.z_pvalues(res._z)
 
 
 def lr_pvalue(res: Any, j: int) -> float:
-    """p-value of the likelihood ratio test that a parameter is 0; NaN without a likelihood, or with directions of both
-    signs."""
+    """p-value of the likelihood ratio test that a parameter is 0.
+
+    NaN without a likelihood, or where separating directions have both signs.
+    """
     if not res._state.estimate.is_maximum:
         return np.nan
     r = np.zeros(len(res._theta))
@@ -51,7 +53,7 @@ def lr_pvalue(res: Any, j: int) -> float:
 
 
 def all_derivatives(res: Any) -> ndarray:
-    """Derivatives of the Wald statistics, NaN for parameters that are infinite or left out."""
+    """Derivatives of the Wald statistics, NaN for parameters that are infinite or omitted."""
     return derivatives_of(res, np.flatnonzero(np.isfinite(res._theta)))
 
 
@@ -83,7 +85,7 @@ def suspects(res: Any) -> ndarray:
 
 
 def expected_covariance(res: Any) -> ndarray:
-    """Inverse expected information in the coordinates of the fit, 0 for what is infinite or left out."""
+    """Inverse expected information in the coordinates of the fit, 0 for parameters that are infinite or omitted."""
     if res._origin is not None:
         A = res._origin._change_of_base(res.model)
         return A @ expected_covariance(res._origin) @ A.T
@@ -95,8 +97,7 @@ def expected_covariance(res: Any) -> ndarray:
 
 
 def undecided_rows(res: Any) -> Blocks:
-    """The design in the coordinates of the fit and as it is, trials, offset and weights; without what separation
-    decides."""
+    """Blocks of the design, in the fit's coordinates and as given, trials, offset, weights; without decided rows."""
     gone = res._state.estimate.ruled_out
     if res.model._rows.streamed:
         return undecided_in_stream(res)
@@ -117,7 +118,7 @@ def undecided_rows(res: Any) -> Blocks:
 
 
 def undecided_in_stream(res: Any) -> Blocks:
-    """`undecided_rows` of a fit to a stream."""
+    """Apply `undecided_rows` to a fit to a stream."""
     blocks, basis = centred(res.model._objective())[0].blocks, res._state.basis
     K, found = res.model._likelihood.n_eta + 1, res._state.estimate
     several = K > 2
@@ -146,19 +147,19 @@ def flagged(res: Any) -> list[list[Any]]:
     if model._rows_ is None or model._pseudo or res._state.estimate.constraints or not res.converged:
         return []
     found = np.flatnonzero(derivatives_of(res, suspects(res)) < 0)
-    return [[int(j), float(lr_pvalue(res, int(j))) if i < SHOWN else np.nan] for i, j in enumerate(found)]
+    return [[int(j), float(lr_pvalue(res, int(j))) if i < MAX_NAMES else np.nan] for i, j in enumerate(found)]
 
 
 def hauck_donner_notes(res: Any) -> list[str]:
-    """A line of the summary's notes."""
+    """Note of the summary on the Hauck-Donner effect."""
     if not res._flagged or res.cov_type not in MODEL_BASED:
         return []
     names, z = [spelled(name) for name in res.model._param_index], flat_pvalues(res)
     tests = []
-    for j, pvalue in res._flagged[:SHOWN]:
+    for j, pvalue in res._flagged[:MAX_NAMES]:
         lr = "" if np.isnan(pvalue) else f", likelihood ratio {pvalue:.3g}"
         tests.append(f"{names[j]} (p-value: Wald {z[j]:.3g}{lr})")
-    more = f" and {len(res._flagged) - SHOWN} more" if len(res._flagged) > SHOWN else ""
+    more = f" and {len(res._flagged) - MAX_NAMES} more" if len(res._flagged) > MAX_NAMES else ""
     return [
         f"Wald statistics fall as these coefficients grow (Hauck-Donner effect): {', '.join(tests)}{more}. Use "
         f'compare_lr_test and conf_int(method="profile"){fit_with_a_likelihood(res)}.'
@@ -166,7 +167,7 @@ def hauck_donner_notes(res: Any) -> list[str]:
 
 
 def fit_with_a_likelihood(res: Any) -> str:
-    """Which other fit to ask, if this one has no likelihood ratio tests and profiles of its own."""
+    """Advice on the fit that has likelihood ratio tests and profiles, where this one has none."""
     if res._state.estimate.is_maximum:
         return ""
     if res._state.estimate.flic:

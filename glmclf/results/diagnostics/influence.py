@@ -92,7 +92,7 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> In
 
 
 def influence_on(res: Any, J: ndarray) -> ndarray:
-    """What a row of weight one does to estimates of gradient J (E, p) through the parameters, (n, E)."""
+    """Influence of a row of weight one on estimates with gradient J (E, p) in the parameters, (n, E)."""
     objective, fit = res._objective(), res._state.narrow_centred.fit
     half = fit.evaluation.factor.inverse @ J[:, res._state.places].T
     parts = []
@@ -126,7 +126,7 @@ class Influence:
     @property
     @named
     def hat_matrix_diag(self) -> pd.Series:
-        """Leverage, in [0, 1] for one equation; these add up to the number of parameters.
+        """Leverage of each row, in [0, 1] for one equation; the sum is the number of parameters.
 
         In a model of several classes the trace of the row's leverage block W^(1/2) D' A^-1 D W^(1/2), in [0, J-1].
         """
@@ -156,14 +156,13 @@ class Influence:
     @property
     @named
     def dfbetas(self) -> pd.DataFrame:
-        """`d_params` in standard errors of the fit."""
+        """Changes `d_params` in standard errors of the fit."""
         return self.d_params / self.results._se
 
     @property
     @named
     def d_fittedvalues(self) -> Any:
-        """What the row changes in its own fitted probability, to first order in `d_params`; of several classes a column
-        a level."""
+        """Change of a row's own fitted probability by the row, to first order in `d_params`; by level for several."""
         res, change = self.results, self._change_of_eta()
         if not self._several:
             return self._series(res.model.link.pdf(self._eta) * change)
@@ -172,7 +171,7 @@ class Influence:
         return res._by_level((p * (change - (p * change).sum(axis=1, keepdims=True)))[:, res.model._order], self._index)
 
     def _change_of_eta(self) -> ndarray:
-        """What the row changes in its own linear predictors, (n,) or (n, K-1)."""
+        """Change of a row's own linear predictors by the row, (n,) or (n, K-1)."""
         res, q = self.results, self.results.model._likelihood.n_eta
         X = self._X if res._state.basis is None else rotated(self._X, res._state.basis, res._state.exact)
         parts = []
@@ -205,7 +204,7 @@ class Influence:
 
     @property
     def _root_of_the_rest(self) -> ndarray:
-        """sqrt(1 - leverage), NaN where it is rounding."""
+        """Square root of one minus the leverage, NaN where it is rounding."""
         h = self._found.leverage
         return np.sqrt(np.where(h > 1.0 - LEVERAGE_ONE, np.nan, 1.0 - h))
 
@@ -219,7 +218,7 @@ class Influence:
     @property
     @named
     def delta_chi2(self) -> pd.Series:
-        """How much Pearson's chi-squared falls without the row, to first order: its own part and what the others gain.
+        """Decrease of Pearson's chi-squared without the row, to first order: its own part and the gain of the others.
 
         Of one equation the squares of `resid_studentized`, r^2 / (1 - h) (Hosmer & Lemeshow 2000, section 5.3).
         """
@@ -229,7 +228,7 @@ class Influence:
     @property
     @named
     def delta_deviance(self) -> pd.Series:
-        """How much the deviance falls without the row, to first order: d^2 + r^2 h / (1 - h) of one equation.
+        """Decrease of the deviance without the row, to first order: d^2 + r^2 h / (1 - h) of one equation.
 
         As SAS's DIFDEV; Stata's ddeviance has d^2 / (1 - h).
         """
@@ -254,7 +253,7 @@ class Influence:
                 return self._scaled(residuals.deviance(self.results.model.link, y, m, eta))
             return self._scaled(level_residuals.deviance_by_level(y, m, eta))
 
-    # what a row is; patterns have theirs
+    # units of influence: rows here, patterns in the subclass
     def _scaled(self, values: ndarray) -> ndarray:
         """Residuals with their sampling weights."""
         if self.results.model._frequency:
@@ -280,8 +279,11 @@ class Influence:
 
     @named
     def summary_frame(self) -> pd.DataFrame:
-        """dfb_<parameter> (`dfbetas`), cooks_d, standard_resid (binary models), hat_diag, delta_chi2 and
-        delta_deviance, by row or by pattern."""
+        """Table of influence by row or by pattern.
+
+        Columns: dfb_<parameter> (`dfbetas`), cooks_d, standard_resid (binary models), hat_diag, delta_chi2,
+        delta_deviance.
+        """
         model = self.results.model
         table = self.dfbetas.set_axis([f"dfb_{name}" for name in model._param_names], axis=1)
         table["cooks_d"] = self._found.cooks
@@ -293,8 +295,10 @@ class Influence:
 
 
 class PatternInfluence(Influence):
-    """The same of covariate patterns: all observations that agree in every regressor and the offset, added up. Under
-    constraints they are those of the combinations left free: `y ~ x + z` under x = z has those of `y ~ I(x + z)`.
+    """Influence of covariate patterns, which are all observations with equal regressors and offset.
+
+    Under constraints patterns are those of the free combinations: `y ~ x + z` under x = z has the patterns of
+    `y ~ I(x + z)`.
 
     A pattern goes by the label of its first row, in the order in which the rows come. It counts for all its
     observations, of weights and counts each: unlike the numbers by row these do not depend on how the data are grouped.
@@ -322,8 +326,10 @@ class PatternInfluence(Influence):
     @property
     @named
     def patterns(self) -> pd.DataFrame:
-        """The patterns: columns of the design, the offset, `n` observations and, for each level,
-        ``observed_<level>`` and ``expected_<level>``.
+        """Table of the patterns with their observations.
+
+        Columns are those of the design, the offset, `n` observations and, for each level, ``observed_<level>`` and
+        ``expected_<level>``.
 
         Under constraints the columns are the combinations left free, ``x + z`` of x = z, and the offset has what the
         constraints add. Sampling weights are in units of their mean, so that n adds up to the rows.
@@ -359,7 +365,7 @@ class PatternInfluence(Influence):
 
     @property
     def _scaled_counts(self) -> ndarray:
-        """The same with sampling weights in units of their mean."""
+        """Observations of each class with sampling weights in units of their mean, (patterns, K)."""
         return self._counts / self.results.model._unit
 
     @property

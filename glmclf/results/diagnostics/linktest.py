@@ -1,4 +1,4 @@
-"""Pregibon's link test: does the square of the linear predictor say anything that the linear predictor does not?"""
+"""Pregibon's link test: does the square of the linear predictor add to the linear predictor?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
             f"linktest(): the linear predictor is infinite in some rows ({res.separation}), and has no square"
         )
     options = _covariance(res, cov_type, cov_kwds)
-    if hasattr(res.model, "link"):  # MNLogit has none
+    if hasattr(res.model, "link"):  # MNLogit has no link
         rows = res.model._rows.map(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
         return _table(res.model, rows, options)
     if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
@@ -46,7 +46,7 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
 
 
 def _covariance(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keywords of the fit with the square."""
+    """Keywords of the covariance of the fit with the square."""
     if cov_type is not None:
         return {"cov_type": cov_type, "cov_kwds": cov_kwds}
     if cov_kwds is not None:
@@ -69,14 +69,14 @@ def _square(eta: ndarray) -> Dense:
 
 
 def _few(X: Dense, *rest: Any) -> Gathered:
-    """Three values of the linear predictor, or those that it has."""
+    """Gather up to three distinct values of the linear predictor."""
     eta = X.X[:, 1]
     some = np.unique(eta[:1000])
     return Gathered((some if len(some) > 2 else np.unique(eta))[:3])
 
 
 def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
-    """The fit of a model's response to a linear predictor and its square."""
+    """Table of the fit of a response to a linear predictor and its square."""
     if len(set(rows.blocks().sum_parts(_few))) < 3:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
@@ -98,7 +98,7 @@ def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
 
 
 def _pair(model: Any, j: int) -> tuple[Any, ndarray]:
-    """The model of two classes, the reference and the j-th, of the rows that hold one of them; and these rows."""
+    """Binary model of the reference and the j-th class, and the mask of the rows with one of both."""
     r, K = model._rows, len(model.levels)
     counts = r.y if r.y.ndim == 2 else (r.y[:, None] == np.arange(K)).astype(float)
     y = counts[:, [0, j]]

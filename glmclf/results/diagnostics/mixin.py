@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Diagnostics:
-    """Mixin of regressions: is the model right, where is it not, and which rows decide it?"""
+    """Mixin of regressions: goodness of fit, influence, residuals, link test, VIF, Hauck-Donner effect."""
 
     _risk_test: ClassVar[str] = "Hosmer-Lemeshow"
 
     # --------------------------------------------------------------------------------------- what a family supplies
     def _observed_and_fitted(self) -> tuple[ndarray, ndarray, ndarray]:
-        """Observations and probabilities of each class, (n, K), and the risk that groups are by."""
+        """Observations and probabilities of each class, (n, K), and the risk by which rows are grouped."""
         raise NotImplementedError
 
     def _class_names(self) -> list[Any]:
@@ -142,7 +142,7 @@ class Diagnostics:
 
     @requires(Needs.MAXIMUM, Needs.LIKELIHOOD)
     def information_matrix_test(self, diagonal: bool = False) -> MomentTest:
-        """White's information matrix test, in Orme's form: are the variances what the likelihood implies?
+        """White's information matrix test in Orme's form: do the variances agree with the likelihood?
 
         The rows' outer products of scores and Hessians add up to 0 in expectation where the model is right.
         Coefficients that differ among rows, a wrong link or left out interactions move them away from it. Their
@@ -326,7 +326,7 @@ class Diagnostics:
 
     @requires(Needs.ROWS)
     def components(self) -> pd.DataFrame:
-        """What each term adds to the linear predictor of each row, less its mean over the rows.
+        """Components of the linear predictor: the contribution of each term in each row, less its mean over the rows.
 
         R's predict(type="terms"). Against the variable of the term it is the curve or line that the model has there.
 
@@ -354,7 +354,7 @@ class Diagnostics:
 
     @requires(Needs.ROWS)
     def resid_partial(self) -> pd.DataFrame:
-        """Partial residuals: what each term adds, plus the working residual.
+        """Partial residuals: the component of each term plus the working residual.
 
         R's residuals(type="partial"). Against the variable of the term a smooth through them shows the shape that the
         data ask for (Landwehr, Pregibon & Shoemaker 1984); weigh it by the working weights, m p (1 - p) with a Logit.
@@ -385,7 +385,7 @@ class Diagnostics:
     # ------------------------------------------------------------------------------------ overlap, and Wald tests
     @requires()
     def vif(self, of: str = "information", by: str = "term") -> pd.DataFrame:
-        """Generalised variance inflation factors: what overlapping regressors cost each term in sharpness.
+        """Generalised variance inflation factors: the loss of precision of each term by overlapping regressors.
 
         Parameters
         ----------
@@ -476,7 +476,7 @@ class Diagnostics:
     @property
     @requires(Needs.MAXIMUM, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     def hauck_donner(self) -> pd.DataFrame:
-        """Where the Hauck-Donner effect makes Wald tests useless, with the likelihood ratio tests to use instead.
+        """Hauck-Donner effect: coefficients whose Wald tests are useless, with likelihood ratio tests to use instead.
 
         Far from 0 a standard error may grow faster than its coefficient, so that the Wald statistic z = b/se falls, and
         a large effect looks like none (Hauck & Donner 1977). It does where the derivative of z in b, the other
@@ -522,7 +522,7 @@ import pandas as pd
 
     @cached_property
     def _wald_derivatives(self) -> ndarray:
-        """Derivatives of the Wald statistics, NaN for parameters that are infinite or left out."""
+        """Derivatives of the Wald statistics, NaN for parameters that are infinite or omitted."""
         from glmclf.results.diagnostics.hauck_donner import all_derivatives
 
         return all_derivatives(self)

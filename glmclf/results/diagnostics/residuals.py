@@ -1,4 +1,4 @@
-"""Residuals: randomised quantile residuals, what each term adds to the linear predictor, and partial residuals."""
+"""Residuals: randomised quantile residuals, components of the linear predictor, and partial residuals."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ def resid_partial(res: Any) -> pd.DataFrame:
 
 
 def partial_weights(res: Any) -> pd.DataFrame:
-    """What each row weighs in a smooth through its partial residuals: one over the variance of `resid_working`, a
-    column an equation; infinite residuals weigh nothing. Weights of the rows count.
+    """Weights for a smooth through partial residuals: one over the variance of `resid_working`, a column an equation.
+
+    Infinite residuals have weight 0. Weights of the rows count.
 
     Of one equation m f(eta)^2 / (p (1 - p)); of several m / (1/p_j + 1/p_0), 0 the reference.
     """
@@ -95,7 +96,7 @@ def columns_of_terms(res: Any) -> dict[str, ndarray]:
 
 
 def term_parts(A: ndarray, theta: ndarray, terms: dict[str, ndarray]) -> ndarray:
-    """What each term adds to each linear predictor of some rows, (n, q, terms)."""
+    """Contribution of each term to each linear predictor of some rows, (n, q, terms)."""
     out = np.empty((len(A), theta.shape[1], len(terms)))
     for t, columns in enumerate(terms.values()):
         b = theta[columns]
@@ -105,7 +106,7 @@ def term_parts(A: ndarray, theta: ndarray, terms: dict[str, ndarray]) -> ndarray
 
 
 def constant_part(res: Any, theta: ndarray) -> ndarray:
-    """What the constant adds to each linear predictor."""
+    """Contribution of the constant to each linear predictor."""
     j = res.model._constant_column()
     if j is None:
         return np.zeros(theta.shape[1])

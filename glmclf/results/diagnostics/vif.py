@@ -39,7 +39,7 @@ def vif(res: Any, of: str, by: str) -> pd.DataFrame:
 
 
 def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
-    """Columns of what is asked for."""
+    """Groups of columns by label: by term, or one each."""
     names = res.model.exog_names
     if by == "column":
         return {name: np.array([j]) for j, name in enumerate(names) if j != constant}
@@ -48,7 +48,7 @@ def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
 
 
 def information_factor(res: Any) -> tuple[ndarray, ndarray]:
-    """F with F'F the expected information of the finite parameters, and their places among all."""
+    """Factor F of the expected information F'F of the finite parameters, and their places among all."""
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None or estimate.free is not None:
@@ -63,7 +63,7 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
 
 
 def design_factor(res: Any) -> tuple[ndarray, ndarray]:
-    """F with F'F the cross products of the columns that were kept, and their places."""
+    """Factor F of the cross products F'F of the columns that are not omitted, and their places."""
     columns, k = res._state.columns, len(res.model.exog_names)
 
     def counted(X, y, trials, offset, weights):

@@ -15,7 +15,7 @@ from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 
 
 def audit(res: Any, most: int | None) -> pd.DataFrame:
-    """The most dependent pairs of each class."""
+    """Most dependent pairs of features of each class."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 1):
         raise ValueError(f"most={most!r}: how many pairs of each class, at least 1, or None for all")
     model, names = res.model, res.model.feature_names
@@ -42,7 +42,7 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
 
 
 def _strength(t: independence.PairTest) -> tuple[float, float]:
-    """Order of the pairs: by p-value, then statistic; untested ones last."""
+    """Sort key of pairs: p-value, then statistic; untested pairs last."""
     return (2.0, 0.0) if np.isnan(t.pvalue) else (t.pvalue, -t.statistic)
 
 

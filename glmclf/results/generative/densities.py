@@ -1,4 +1,4 @@
-"""Estimated densities of the features of naive Bayes, and what is known of each feature."""
+"""Estimated densities of the features of naive Bayes, and the parameters of each feature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glmclf.results.generative.parameters import WORDS
 
 
 def conditionals(res: Any) -> dict[str, pd.DataFrame]:
-    """By feature: a row a level of the response, columns (parameter, "estimate" or "se")."""
+    """Tables by feature: a row a level of the response, columns (parameter, "estimate" or "se")."""
     model, order = res.model, res.model._order
     K, columns = len(res.levels), dict[str, dict[tuple[Any, str], ndarray]]()
     for p in res._parameters:
@@ -38,7 +38,7 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
 
 
 def place_of(res: Any, feature: Any) -> int:
-    """Place of a feature, or an error that says which there are."""
+    """Place of a feature; the error of an unknown one lists the features."""
     if feature not in res.feature_names:
         raise DataError(f'"{feature}" is no feature of the model. {close_to(str(feature), res.feature_names)}')
     return res.feature_names.index(feature)
@@ -61,7 +61,7 @@ def density(res: Any, name: str, values: Any) -> pd.DataFrame:
 
 
 def summary_features(res: Any) -> pd.DataFrame:
-    """A row a feature for the summary."""
+    """Table of the features for the summary, a row each."""
     fit, features = res._fit, res.model.features
     statistic, df = fit.likelihood_ratios()
     if res.model._pseudo:
@@ -93,7 +93,7 @@ def summary_features(res: Any) -> pd.DataFrame:
 
 
 def is_missing(v: ndarray) -> ndarray:
-    """Which rows lack a feature."""
+    """Mask of the rows that lack a feature."""
     if v.dtype.kind in "iu":
         return v < 0
     return np.isnan(v) if v.ndim == 1 else np.isnan(v).any(axis=1)
@@ -122,7 +122,7 @@ def _counted(values: ndarray, weights: ndarray) -> tuple[ndarray, ndarray]:
 
 
 class _Totals:
-    """How often each total of some blocks of counts occurs; ``a + b`` is that of both."""
+    """Frequencies of the totals of blocks of counts; ``a + b`` adds them up."""
 
     def __init__(self, tables: list[tuple[ndarray, ndarray]]):
         self.tables = tables

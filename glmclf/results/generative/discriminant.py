@@ -34,7 +34,7 @@ from glmclf.results.base import row_property
 from glmclf.results.comparison.conditional import LogitForm
 from glmclf.results.generative.canonical import CanonicalTables
 from glmclf.results.generative.errors import error_facts
-from glmclf.results.generative.implied_logit import LARGEST_ROBUST, ImpliedLogit, LogitLabels, quadratic_names
+from glmclf.results.generative.implied_logit import MAX_ROBUST, ImpliedLogit, LogitLabels, quadratic_names
 from glmclf.results.generative.ladder import covariance_ladder
 from glmclf.results.generative.lr_test import lr_test
 from glmclf.results.generative.manova import (
@@ -59,7 +59,7 @@ EXACT = "Slopes are unbiased given the class sizes; standard errors are from the
 
 @dataclass(frozen=True)
 class GaussianFit:
-    """Gaussian classes as they were fitted: the law in use, the moments and triangular factors behind it."""
+    """Fitted Gaussian classes: the distribution in use, with its moments and triangular factors."""
 
     law: Gaussian
     moments: ClassMoments
@@ -68,7 +68,7 @@ class GaussianFit:
 
 @dataclass(frozen=True)
 class PriorParts:
-    """What estimated priors add to a robust covariance of the implied logit.
+    """Terms that estimated priors add to a robust covariance of the implied logit.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class PriorParts:
     own: ndarray
 
     def without(self, V: ndarray) -> ndarray:
-        """The covariance (K-1, m, K-1, m) of coefficients less the log prior odds in their intercepts."""
+        """Covariance (K-1, m, K-1, m) of coefficients whose intercepts exclude the log prior odds."""
         V, cross = V.copy(), self.cross.reshape(*V.shape[:2], -1)
         V[:, :, :, 0] -= cross
         V[:, 0] -= cross.transpose(2, 0, 1)
@@ -104,7 +104,7 @@ class DiscriminantResults(GenerativeResults):
     ):
         self.model, self._prior_parts = model, prior_parts
         self._fitted_classes, self._cov, self._group_names = fitted, cov, group_names
-        self._reduced = reduced  # coefficients and covariance at the centre, of bias_reduction="exact"
+        self._reduced = reduced  # coefficients and covariance at the centre with bias_reduction="exact"
 
     @classmethod
     def _fitted(cls, model, fitted: GaussianFit, cov_type, keywords, bias_reduction, blocks) -> DiscriminantResults:
@@ -130,7 +130,7 @@ class DiscriminantResults(GenerativeResults):
     # ----------------------------------------------------------------------------------------------- the classes
     @property
     def _law(self) -> Gaussian:
-        """The law that posteriors are from."""
+        """Gaussian classes that give the posterior probabilities."""
         law = self._fitted_classes.law
         if self._reduced is None:
             return law
@@ -143,7 +143,7 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     def _mle(self) -> Gaussian:
-        """The maximum of the likelihood, which llf and likelihood ratio tests are of."""
+        """Maximum likelihood estimate of the Gaussian classes, used by llf and likelihood ratio tests."""
         f = self._fitted_classes
         if f.law.maximum:
             return f.law
@@ -178,7 +178,7 @@ class DiscriminantResults(GenerativeResults):
     @property
     @requires()
     def feature_names(self) -> list[str]:
-        """The features, in the order of the columns."""
+        """Names of the features, in the order of the columns."""
         return self.model.feature_names
 
     @property
@@ -271,7 +271,7 @@ class DiscriminantResults(GenerativeResults):
     @property
     @requires()
     def k_params(self) -> float:
-        """Parameters: prior odds if estimated, means, covariance elements; the effective number under shrinkage."""
+        """Number of parameters: prior odds if estimated, means, covariances; the effective number under shrinkage."""
         return gaussian.n_parameters(self._for_likelihood)
 
     @property
@@ -328,7 +328,7 @@ class DiscriminantResults(GenerativeResults):
         self._check_priors("compare_conditional()")
 
     def _function_slopes(self, X: ndarray, d: ndarray) -> ndarray:
-        """Derivatives of the functions that the implied logit is linear in, where features X change by d."""
+        """Derivatives of the regressors of the implied logit, where features X change by d."""
         law = self._law
         return regressor_slopes(law, X - law.centre, d)
 
@@ -386,23 +386,23 @@ class DiscriminantResults(GenerativeResults):
         return partial(gaussian.block_conditional, gaussian=self._law)
 
     def _log_joint(self, values: ndarray) -> ndarray:
-        return self._by_law(values, Gaussian.log_joint)
+        return self._by_features_seen(values, Gaussian.log_joint)
 
     def _posterior(self, values: ndarray) -> ndarray:
-        return self._by_law(values, Gaussian.posterior)
+        return self._by_features_seen(values, Gaussian.posterior)
 
     def _log_scores(self, values: ndarray) -> ndarray:
-        """Log posteriors: where pooled they are linear in x, and distances that all classes share do not blur them."""
-        scores = self._by_law(values, Gaussian.log_posterior)
+        """Log posteriors; with a pooled covariance linear in x, so that nothing common to all classes cancels."""
+        scores = self._by_features_seen(values, Gaussian.log_posterior)
         scores[np.isnan(scores[:, 0])] = -np.inf  # every density underflowed
         return scores
 
-    def _by_law(self, values: ndarray, f: Callable[[Gaussian, ndarray], ndarray]) -> ndarray:
-        """f of the law of the features that a row has, and these, (n, K)."""
+    def _by_features_seen(self, values: ndarray, f: Callable[[Gaussian, ndarray], ndarray]) -> ndarray:
+        """Apply f to the observed features of each row and their marginal distribution, (n, K)."""
         law = self._law
         with np.errstate(over="ignore", invalid="ignore"):
             out = f(law, values)
-            # a missing value makes its row NaN: a look at (n, K) numbers in place of (n, p)
+            # a missing value makes its row NaN: a check of (n, K) numbers in place of (n, p)
             if sums_up(out) or not np.isnan(values).any():
                 return out
             return self._by_pattern(
@@ -423,14 +423,14 @@ class DiscriminantResults(GenerativeResults):
         return self._by_pattern(~np.isnan(values), of, (K - 1, K - 1))
 
     def _quadratic_form(self, seen: ndarray, X: ndarray, priors_free: bool) -> ndarray:
-        """z'V z for z the functions of x that the implied logit is linear in, at the centre."""
+        """Quadratic form z'V z, with z the regressors of the implied logit at the centre."""
         law = self._law.marginal(seen)
         V, parts = (self._cov.matrix, self._prior_parts) if seen.all() else self._partial_covariance(seen)
         Z = regressors(law, X - law.centre)
         m, K = Z.shape[1], law.K
         V = V.reshape(K - 1, m, K - 1, m)
         if self._priors_free and not priors_free:
-            if parts is None:  # of the exact covariance
+            if parts is None:  # with the exact covariance
                 own = 1 / law.prior_counts[0] + np.diag(1 / law.prior_counts[1:])
                 cross = np.zeros((K - 1, m, K - 1))
                 cross[:, 0] = own
@@ -443,7 +443,7 @@ class DiscriminantResults(GenerativeResults):
         return out
 
     def _partial_covariance(self, seen: ndarray) -> tuple[ndarray, PriorParts | None]:
-        """Robust covariance of the logit of some features only, from the rows of the fit."""
+        """Robust covariance of the implied logit of some features only, from the rows of the fit."""
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has no covariance for rows with missing features')
         model = self.model
@@ -460,7 +460,7 @@ class DiscriminantResults(GenerativeResults):
 
     @row_property
     def _keywords(self) -> Any:
-        """What the covariance was told of the rows of the fit, put here by who read it."""
+        """Keywords of the covariance for the rows of the fit."""
         return None
 
     def _set_covariance(self, cov_type: str, keywords) -> None:
@@ -519,7 +519,7 @@ class DiscriminantResults(GenerativeResults):
 
     @requires()
     def compare_lr_test(self, restricted: DiscriminantResults | NaiveBayesResults) -> wald.LRTest:
-        """Likelihood ratio test of a restricted law of the same features: LDA in QDA, "diag" in "full".
+        """Likelihood ratio test of a restricted model of the same features: LDA in QDA, "diag" in "full".
 
         Fixed priors are nested in estimated ones.
 
@@ -536,7 +536,7 @@ class DiscriminantResults(GenerativeResults):
 
     @requires(Needs.LIKELIHOOD)
     def f_to_remove(self) -> pd.DataFrame:
-        """What each term adds to the discrimination by the others, under one covariance matrix.
+        """F-to-remove of each term: its contribution to the discrimination by the others, under one covariance matrix.
 
         Returns
         -------
@@ -554,7 +554,7 @@ class DiscriminantResults(GenerativeResults):
 
     @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
-        """Likelihood ratio test of each term: given the others, does its law depend on the class?
+        """Likelihood ratio test of each term: given the others, does its distribution depend on the class?
 
         Returns
         -------
@@ -670,7 +670,7 @@ class DiscriminantResults(GenerativeResults):
 
     @requires(Needs.LIKELIHOOD)
     def ladder(self) -> pd.DataFrame:
-        """Laws of the same features side by side, from one variance for all to a covariance matrix a class.
+        """Ladder of models of the same features, from one variance for all to a covariance matrix for each class.
 
         Returns
         -------
@@ -718,7 +718,7 @@ class DiscriminantResults(GenerativeResults):
         arrays = ("counts", "log_priors", "prior_counts", "means", "centre")
         law |= {name: np.array(law[name], dtype=float) for name in arrays}
         law["means"] = law["means"].reshape(len(law["counts"]), -1)
-        if np.ndim(law.get("rest", 0.0)):  # older files have none
+        if np.ndim(law.get("rest", 0.0)):  # older files lack it
             law["rest"] = np.array(law["rest"], dtype=float).reshape(law["means"].shape)
         law["dispersions"] = tuple(Dispersion(d["kind"], np.array(d["root"]), d["n"]) for d in law["dispersions"])
         law["shrinkage"] = tuple(law["shrinkage"])
@@ -740,7 +740,7 @@ def _robust(
     law, moments = fitted.law, fitted.moments
     shown = law if seen is None else law.marginal(seen)
     size = (law.K - 1) * logit.size(shown)
-    if size > LARGEST_ROBUST:
+    if size > MAX_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} coefficients would take {8e-9 * size**2:.1f} GB: use covariance="diag", '
             'fewer features, or cov_type="nonrobust"'
@@ -750,7 +750,7 @@ def _robust(
         coefficients = influence(law, X.toarray(), y, moments, seen)
         return np.hstack([coefficients, odds_influence(law, y)]) if law.priors_free else coefficients
 
-    counted = (law.K - 1) * logit.size(law)  # small-sample factors are those of the fit
+    counted = (law.K - 1) * logit.size(law)  # small-sample factors count the parameters of the fit
     context = InfluenceContext(
         psi, blocks, model._weight_sum or model.nobs, counted,
         lambda: logit.DiscriminantCovariance(law.shifted()).full(), model.nobs, model._frequency,
@@ -765,7 +765,7 @@ def _robust(
 
 
 def _warn_one_cluster(model, codes: list[ndarray]) -> None:
-    """Say if all rows of a class are in one cluster: residuals add up to zero there, and so would their variance."""
+    """Warn if all rows of a class are in one cluster, whose residuals add up to 0 and give no variance."""
     K = model.J
     ends = (model._blocks().with_codes(c).sum(lambda X, y, w, c: class_ends(c[:, None], y, w, K)) for c in codes)
     alone = {int(k) for found in ends for k in np.flatnonzero((found.low == found.high).all(axis=1))}

@@ -21,7 +21,7 @@ from glmclf.results.tables.frames import notebook
 
 
 def error_facts(found: diagnostics.ErrorRates) -> dict[str, Any]:
-    """Error counts as plain numbers, to be kept."""
+    """Error counts as plain numbers, to be stored."""
 
     def of(c: diagnostics.ErrorCounts | None) -> dict[str, Any] | None:
         return (
@@ -38,7 +38,7 @@ def error_facts(found: diagnostics.ErrorRates) -> dict[str, Any]:
 
 
 def warn_skipped(facts: dict[str, Any], classes: list[Any]) -> None:
-    """Say which classes have rows that cannot be left out."""
+    """Warn of classes with rows that cannot be left out."""
     left = facts["leave-one-out"]
     if left is None or not any(left["skipped"]):
         return
@@ -93,7 +93,7 @@ class ErrorTables:
 
 
 def log_posterior(joint: ndarray) -> ndarray:
-    """log p(k | x), NaN where every class has probability 0."""
+    """Log posterior log p(k | x), NaN where every class has probability 0."""
     with np.errstate(invalid="ignore"):
         return log_softmax(joint)
 

@@ -1,4 +1,4 @@
-"""Goodness of fit of a generative model: of its posterior probabilities, given the features."""
+"""Goodness of fit of the posterior probabilities of a generative model, given the features."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from glmclf.inference.specification.moment_tests import MomentTest, PossibleOutc
 from glmclf.results.diagnostics.goodness_of_fit import COLUMNS, check_groups, group_table
 from glmclf.results.requires import Needs, requires
 
-ENTRIES = 2**20  # of the largest temporary array
+MAX_ENTRIES = 2**20  # entries of a temporary array
 
 
 class PosteriorTests:
-    """The part of a generative result that asks whether the posterior probabilities are right."""
+    """Mixin of generative results with tests of the posterior probabilities."""
 
     model: Any
 
@@ -104,8 +104,7 @@ class PosteriorTests:
 
     @requires()
     def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared, of the posterior probabilities: McFadden, Cox-Snell, Nagelkerke, Tjur,
-        Efron.
+        """Pseudo-R-squareds of the posterior probabilities: McFadden, Cox-Snell, Nagelkerke, Tjur, Efron.
 
         Returns
         -------
@@ -157,7 +156,7 @@ class PosteriorTests:
         return counts, p, p[:, 1:].sum(axis=1)
 
     def _counts_and_posteriors(self, X, y: ndarray, weights: ndarray | None) -> tuple[ndarray, ndarray]:
-        """The same of some rows, NaN where no class is possible, (n, K) each."""
+        """Counts and posteriors of some rows, NaN where no class is possible, (n, K) each."""
         res: Any = self
         counts = (y[:, None] == np.arange(len(res.levels))) * (1.0 if weights is None else weights[:, None])
         return counts, res._posterior(res._values_of(X))
@@ -177,7 +176,7 @@ class PosteriorTests:
     def _posterior_test(
         self, counts: ndarray, indicators: Callable[[PossibleOutcomes, slice], ndarray], c: int
     ) -> MomentTest:
-        """Test of moments with the covariance that this estimate leaves them."""
+        """Test of moments with their covariance given the estimate of the parameters."""
         res: Any = self
         try:
             res._check_logit_form()
@@ -185,7 +184,7 @@ class PosteriorTests:
             raise type(error)(str(error).replace("compare_conditional()", "gof_test()")) from None
         form = res._logit_form()
         m, K = form.coefficients.shape[1], counts.shape[1]
-        size = max(16, ENTRIES // (K * (c + m * K)))
+        size = max(16, MAX_ENTRIES // (K * (c + m * K)))
 
         def blocks() -> Iterator[tuple[Any, slice, PossibleOutcomes, ndarray]]:
             for part, rows in self._in_blocks(size):
@@ -206,6 +205,6 @@ class PosteriorTests:
 
 
 def _check_possible(n: int) -> None:
-    """ValueError if rows, `n` of them, are possible in no class."""
+    """Raise ValueError if `n` rows are possible in no class."""
     if n:
         raise ValueError(f"{n} rows have probability 0 in every class, and no posterior. Use smoothing=.5")

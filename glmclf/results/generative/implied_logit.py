@@ -1,4 +1,4 @@
-"""The logit that a generative model implies, with the attributes of an MNLogit result."""
+"""Implied logit of a generative model, with the attributes of an MNLogit result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from glmclf.inference.covariance.types import Covariance
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
 from glmclf.results.requires import Needs, check_needs, requires
 
-LARGEST_ROBUST = 12_000  # coefficients of which a robust covariance is formed: 1.2 GB
-FORMED = 2_000  # coefficients of which the whole covariance matrix is formed without being asked for
+MAX_ROBUST = 12_000  # coefficients with a robust covariance: 1.2 GB
+MAX_FORMED = 2_000  # coefficients whose whole covariance matrix is formed without being asked for
 
 
 @dataclass
 class LogitLabels(LevelLabels):
-    """Names of the implied logit's parameters: what tables look for under ``model``."""
+    """Names of the implied logit's parameters, which tables read from ``model``."""
 
     endog_names: str
     levels: list[Any]
@@ -33,17 +33,17 @@ class LogitLabels(LevelLabels):
 
 
 class ClosedForm(Protocol):
-    """A covariance of the coefficients that is known entry by entry, at the origin of the features."""
+    """Protocol of a covariance of coefficients with closed forms for its entries, at the origin of the features."""
 
     def variances(self) -> ndarray:
-        """(K-1, m)."""
+        """Variances of the coefficients, (K-1, m)."""
 
     def block(self, rows: ndarray) -> ndarray:
         """Covariance of some coefficients by flat position."""
 
 
 class _Blocks:
-    """A covariance matrix of which only the blocks that are asked for, by np.ix_, are formed."""
+    """Covariance matrix that forms only the blocks indexed by np.ix_."""
 
     def __init__(self, block):
         self._block = block
@@ -53,7 +53,7 @@ class _Blocks:
 
 
 class ImpliedLogit(LevelEstimates):
-    """Coefficients of log p_k(x) / p_0(x) under the laws of a generative model, with their inference.
+    """Implied logit: coefficients of log p_k(x) / p_0(x) under a generative model, with their inference.
 
     Rows of `params` are the intercept and the functions of the features, columns the levels but the reference, as in
     MNLogit. `llf` is the conditional log-likelihood at them, which compares with MNLogit's; `aic` and `bic` are NaN,
@@ -100,14 +100,14 @@ class ImpliedLogit(LevelEstimates):
         return super()._variances()
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """At the features' centre, where nothing cancels; of many coefficients only those that R uses."""
+        """Estimate, covariance and R at the features' centre, where nothing cancels; of many only those that R uses."""
         check_needs(self, "discriminant", Needs.TESTS)
         if self._closed is None and self._centred is not None:
             m = len(self.model.exog_names)
             M = self._raw(np.eye(m))  # rows: images of the unit vectors
             R = (R.reshape(-1, m) @ M.T).reshape(R.shape)
             return self._centred.ravel(), self._cov.matrix, R
-        if len(self._theta) <= FORMED:
+        if len(self._theta) <= MAX_FORMED:
             return self._theta, self._V, R
         at = np.flatnonzero(R.any(axis=0))
         return self._theta[at], self._block(at), R[:, at]
@@ -165,13 +165,13 @@ class ImpliedLogit(LevelEstimates):
     @property
     @requires()
     def aic(self) -> float:
-        """NaN: these coefficients do not maximise the conditional likelihood."""
+        """Akaike's criterion: NaN, as the coefficients do not maximise the conditional likelihood."""
         return np.nan
 
     @property
     @requires()
     def bic(self) -> float:
-        """NaN, as `aic`."""
+        """Schwarz's criterion: NaN, as `aic`."""
         return np.nan
 
     @property
@@ -206,7 +206,7 @@ class ClosedFormCovariance:
 
 
 class NaiveBayesLogit(ImpliedLogit):
-    """The logit that naive Bayes implies."""
+    """Implied logit of naive Bayes."""
 
     def __init__(self, *parts: Any, blocks: list[slice]):
         """`blocks` are the columns of each block of counts."""
@@ -214,7 +214,7 @@ class NaiveBayesLogit(ImpliedLogit):
         self._counts = blocks
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
-        """Of a block of counts differences, as a common shift says nothing about the shares."""
+        """Tested parameters of each term: of a block of counts the differences, as a common shift changes no share."""
         if not self._counts:
             return super()._tested_terms()
         base = self._bases()
@@ -227,7 +227,7 @@ class NaiveBayesLogit(ImpliedLogit):
         return theta, _Blocks(lambda at: self._differences(at, base)), terms, None
 
     def _bases(self) -> ndarray:
-        """For each coefficient, the first one of its block of counts in its equation, or itself."""
+        """Place, for each coefficient, of the first one in its block of counts and equation, or its own place."""
         base = np.arange(len(self._theta))
         for block in self._counts:
             for start in range(0, len(base), self.model.K):

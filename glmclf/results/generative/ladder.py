@@ -1,4 +1,4 @@
-"""The ladder of covariance laws: the six normal models of the same features, each against the one that it contains."""
+"""Ladder of covariance structures: the six normal models of the same features, each against its submodel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LAWS = (
 def covariance_ladder(
     moments: ClassMoments, blocks: Blocks, priors: dict[str, Any], box_m: Callable[[], pd.Series]
 ) -> pd.DataFrame:
-    """The six covariance laws of the same features, each tested against the one that it contains.
+    """Table of the six covariance structures of the same features, each tested against its submodel.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def covariance_ladder(
 
 
 def naive_bayes_ladder(res: Any) -> pd.DataFrame:
-    """The ladder of a naive Bayes fit whose features are normal, from the moments of their rows."""
+    """Ladder of a naive Bayes fit with normal features, from the moments of their rows."""
     model = res.model
     if any(f.family != "gaussian" for f in model.features):
         others = [f.name for f in model.features if f.family != "gaussian"]

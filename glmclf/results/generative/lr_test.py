@@ -1,4 +1,4 @@
-"""Likelihood ratio tests of joint laws of classes and features, where one holds the other."""
+"""Likelihood ratio tests of nested joint distributions of classes and features."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from glmclf.results.comparison.comparability import (
 from glmclf.results.generative.record import _arrays, _cells
 from glmclf.results.requires import Needs, check_needs
 
-KINDS = ["spherical", "diag", "full"]  # of a covariance matrix, each a case of the next
+KINDS = ["spherical", "diag", "full"]  # kinds of covariance matrices, each a special case of the next
 
 
 def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
-    """Likelihood ratio test of a joint law of classes and features nested in another, fitted to the same data."""
+    """Likelihood ratio test of two nested joint distributions of classes and features, fitted to the same data."""
     own, other = (getattr(res, "_joint_law", None) for res in (larger, smaller))
     if other is None:
         models = "LDA, QDA or NaiveBayes" if own == "normal" else "NaiveBayes, LDA or QDA"
@@ -94,12 +94,12 @@ def _gaussian_law(res: Any) -> tuple[str, bool]:
 
 
 def holds(a: tuple[str, bool], b: tuple[str, bool]) -> bool:
-    """Whether a covariance of kind and sharing a has that of b as a case."""
+    """Whether a covariance structure a = (kind, shared) includes structure b as a special case."""
     return KINDS.index(b[0]) <= KINDS.index(a[0]) and (b[1] or not a[1])
 
 
 def _check_covariances(a: tuple[str, bool], b: tuple[str, bool], df: float) -> None:
-    """ValueError unless the covariance b is a case of a, with fewer parameters."""
+    """Raise ValueError unless covariance structure b is a special case of a with fewer parameters."""
     if not holds(a, b) or df <= 0:
         one, two = (f"{kind}, {'pooled' if pooled else 'by class'}" for kind, pooled in (a, b))
         raise ValueError(f"a covariance that is {two} is not nested in one that is {one}")
@@ -107,7 +107,7 @@ def _check_covariances(a: tuple[str, bool], b: tuple[str, bool], df: float) -> N
 
 # ------------------------------------------------------------------------------------------------- priors, classes
 def _check_priors(larger: Any, smaller: Any) -> None:
-    """ValueError unless the larger model can have the priors of the smaller one: estimated ones can be any."""
+    """Raise ValueError unless the larger model, whose priors are free if estimated, can have the smaller one's."""
     if larger._priors_free and not smaller._priors_free and not larger.model._options["prior_smoothing"]:
         return
     if smaller._priors_free and not larger._priors_free:
@@ -129,7 +129,7 @@ def _matched(a: Any, b: Any) -> list[int]:
 
 # --------------------------------------------------------------------------------------------- independent features
 def _pieces(feature: Feature) -> list[str]:
-    """What a feature is made of, however the formula writes it."""
+    """Components of a feature, in a spelling independent of the formula's."""
     pieces = list(feature.variables or feature.factors)
     return pieces if len(pieces) > 1 or not feature.place else [f"{pieces[0]}[{feature.place}]"]
 
@@ -139,7 +139,7 @@ def _is_table(feature: Feature) -> bool:
 
 
 def _check_nested(larger: Any, smaller: Any) -> None:
-    """Every feature of the larger model must be made of features of the smaller one, on the same values."""
+    """Check that each feature of the larger model is made of features of the smaller one, with equal values."""
     rest = dict(enumerate(smaller.model.features))
     for j, feature in enumerate(larger.model.features):
         own = set(_pieces(feature))
@@ -159,7 +159,7 @@ def _check_nested(larger: Any, smaller: Any) -> None:
 
 
 def _check_same(larger: Any, j: int, smaller: Any, i: int) -> None:
-    """The family is the same or contains the other, and both have seen the same values."""
+    """Check that the larger family equals or contains the smaller one, and that the values are equal."""
     a, b = larger.model.features[j], smaller.model.features[i]
     one, two = larger._fit.alone(j), smaller._fit.alone(i)
     classes = _matched(larger, smaller)
@@ -172,7 +172,7 @@ def _check_same(larger: Any, j: int, smaller: Any, i: int) -> None:
     elif a.family == b.family:
         if getattr(one.families[0], "pooled", False) and not two.families[0].pooled:
             raise ValueError(f'"{a.name}" has one variance in this model and one a class in the restricted one')
-        pairs = list(zip(_arrays(one.statistics[0]), _arrays(two.statistics[0])))[:3]  # those by class
+        pairs = list(zip(_arrays(one.statistics[0]), _arrays(two.statistics[0])))[:3]  # the first three are by class
         same = all(_close(u, v[classes]) for u, v in pairs)
     else:
         raise ValueError(f'"{a.name}": {b.family} in the restricted model is not nested in {a.family}')
@@ -188,7 +188,7 @@ def _close(u: ndarray, v: ndarray) -> bool:
 
 
 def _margin(feature: Feature, statistics: ClassSums, part: Feature) -> ndarray:
-    """Counts (K, cells) of a table summed to the cells of a part of it; empty where that lacks one."""
+    """Margin of a table: counts (K, cells) summed to the cells of a part; empty where the part lacks a cell."""
     at = [_pieces(feature).index(name) for name in _pieces(part)]
     place = {cell: j for j, cell in enumerate(_cells(part))}
     into = [place.get(tuple(cell[i] for i in at), -1) for cell in _cells(feature)]

@@ -19,7 +19,7 @@ from glmclf.inference.generative.normality import Mardia
 
 
 def manova_table(found: Manova) -> pd.DataFrame:
-    """Wilks, Pillai, Hotelling-Lawley, Roy; Bartlett's test in ``attrs``."""
+    """Table of Wilks, Pillai, Hotelling-Lawley and Roy; Bartlett's test in ``attrs``."""
     tests = {
         "Wilks' lambda": found.wilks,
         "Pillai's trace": found.pillai,

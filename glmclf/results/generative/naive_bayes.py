@@ -1,4 +1,4 @@
-"""Results of naive Bayes: the law of each feature in each class, the implied logit, and what assumes independence."""
+"""Results of naive Bayes: the distribution of each feature in each class, the implied logit, the audit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glmclf.results.generative.audit import audit
 from glmclf.results.generative.densities import conditionals, density, is_missing, summary_features, totals
 from glmclf.results.generative.discriminant import MODEL_BASED, DiscriminantResults
 from glmclf.results.generative.errors import error_facts, error_rates, log_posterior
-from glmclf.results.generative.implied_logit import LARGEST_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
+from glmclf.results.generative.implied_logit import MAX_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
 from glmclf.results.generative.ladder import naive_bayes_ladder
 from glmclf.results.generative.lr_test import lr_test
 from glmclf.results.generative.parameters import parameter_covariance, parameter_names
@@ -86,7 +86,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     @requires()
     def feature_names(self) -> list[str]:
-        """The features, in the order of the formula."""
+        """Names of the features, in the order of the formula."""
         return self.model.feature_names
 
     @property
@@ -98,7 +98,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     @requires()
     def conditionals(self) -> dict[str, pd.DataFrame]:
-        """Each feature's law in each class.
+        """Distribution of each feature in each class.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     @requires()
     def observed(self) -> pd.DataFrame:
-        """Rows of each level (rows) in which each feature (columns) is there, or sums of weights."""
+        """Numbers of rows without missing values by level (rows) and feature (columns), or sums of weights."""
         index = pd.Index(self.levels, dtype=object)
         return pd.DataFrame(self._fit.observed[self.model._order], index=index, columns=self.feature_names)
 
@@ -194,7 +194,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     @requires()
     def k_params_effective(self) -> float:
-        """With smoothing their effective number, that of a table (L-1) n/(n + a L) a class, which AIC and BIC use."""
+        """Effective number of parameters, which AIC and BIC use: (L-1) n/(n + a L) for a smoothed table and class."""
         return self._fit.effective_params if self._smoothed else self._fit.k_params
 
     @property
@@ -211,15 +211,14 @@ class NaiveBayesResults(GenerativeResults):
     @cached_property
     @requires()
     def llnull(self) -> float:
-        """Joint log-likelihood with the same law of each feature in all classes."""
+        """Joint log-likelihood with one distribution of each feature for all classes."""
         return self._fit.llnull
 
     # ---------------------------------------------------------------------------------------------- discriminant
     @cached_property
     @requires()
     def discriminant(self) -> NaiveBayesLogit:
-        """The implied logit: coefficients of the features' statistics, as x and x^2 of a gaussian one, or indicators of
-        levels."""
+        """Implied logit: coefficients of the features' statistics, as x and x^2, or indicators of levels."""
         model, fit = self.model, self._fit
         constant = model.exog_names[0]
         terms = {constant if name == "Intercept" else name: place for name, place in model._design.terms.items()}
@@ -261,7 +260,7 @@ class NaiveBayesResults(GenerativeResults):
     @property
     @requires()
     def intercept_parts(self) -> pd.DataFrame:
-        """What the priors and each feature add to the intercepts of `discriminant`: a row each, a column an equation.
+        """Components of the intercepts of `discriminant` from the priors and each feature, a row each, by equation.
 
         The intercept of a row with missing features is the sum over the others.
         """
@@ -303,7 +302,7 @@ class NaiveBayesResults(GenerativeResults):
     # ------------------------------------------------------------------------------------------------------ tests
     @requires(Needs.LIKELIHOOD)
     def term_tests(self) -> pd.DataFrame:
-        """Likelihood ratio test of each term: does its law depend on the class? Of a table, G^2 of class by level.
+        """Likelihood ratio test of each term: does its distribution depend on the class? G^2 for a table.
 
         Returns
         -------
@@ -318,7 +317,7 @@ class NaiveBayesResults(GenerativeResults):
 
     @requires()
     def compare_lr_test(self, restricted: NaiveBayesResults | DiscriminantResults) -> wald.LRTest:
-        """Likelihood ratio test of a restricted law of the same features.
+        """Likelihood ratio test of a restricted model of the same features.
 
         Separate tables a + b in a joint one a:b; one variance for all classes (`pooled`) in one a class; exponential in
         gamma. Fixed priors are nested in estimated ones.
@@ -341,7 +340,7 @@ class NaiveBayesResults(GenerativeResults):
 
     @requires(Needs.LIKELIHOOD)
     def independence_audit(self, most: int | None = 10) -> pd.DataFrame:
-        """The pairs of features that depend most on each other within each class, which the model denies.
+        """Audit of independence: the pairs of features that depend most on each other within each class.
 
         Parameters
         ----------
@@ -368,7 +367,7 @@ class NaiveBayesResults(GenerativeResults):
 
     @requires(Needs.LIKELIHOOD)
     def ladder(self) -> pd.DataFrame:
-        """Laws of the same gaussian features side by side, from one variance for all to a covariance matrix a class.
+        """Ladder of models of the same gaussian features, from one variance for all to a covariance for each class.
 
         Returns
         -------
@@ -386,7 +385,7 @@ class NaiveBayesResults(GenerativeResults):
 
     # ------------------------------------------------------------------------------------------------ error rates
     def _blocks(self) -> Blocks:
-        """Values as the fit packs them, classes, weights."""
+        """Blocks of values as the fit packs them, classes and weights."""
         return self.model._blocks()
 
     @property
@@ -418,7 +417,7 @@ class NaiveBayesResults(GenerativeResults):
     # --------------------------------------------------------------------------------------------------- drawing
     @cached_property
     def _totals(self) -> dict[str, list[list[float]]]:
-        """By feature, how often each total of a block of counts occurs, which the model does not describe."""
+        """Frequencies by feature of the totals of a block of counts, on which the model is conditional."""
         return totals(self.model)
 
     def _draw(self, y: ndarray, generator) -> pd.DataFrame:
@@ -442,7 +441,7 @@ class NaiveBayesResults(GenerativeResults):
         return notes
 
     def _summary_features(self) -> pd.DataFrame:
-        """A row a feature for the summary: family, params, observed, LR, df, pvalue, note.
+        """Table of the features for the summary: family, params, observed, LR, df, pvalue, note.
 
         LR and pvalue are NaN for a pseudo-likelihood.
         """
@@ -469,12 +468,12 @@ class NaiveBayesResults(GenerativeResults):
 
 
 def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> tuple[Covariance, list[str]]:
-    """Covariance of the parts of the log-odds; nothing where closed forms have it."""
+    """Covariance of the parts of the log-odds; empty where closed forms replace it."""
     if cov_type in MODEL_BASED:
         return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
     parts = Parts(fitted)
     size = (fitted.K - 1) * parts.E
-    if size > LARGEST_ROBUST:
+    if size > MAX_ROBUST:
         raise NotImplementedError(
             f'cov_type="{cov_type}" of {size} parts of the log-odds would take {8e-9 * size**2:.1f} GB: use fewer '
             'features or levels, or cov_type="nonrobust"'

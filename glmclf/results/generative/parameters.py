@@ -10,13 +10,13 @@ from numpy import ndarray
 
 from glmclf.core.naive_bayes.fit import NaiveBayesFit, Parameter
 from glmclf.data.reading.features import Feature
-from glmclf.results.generative.implied_logit import FORMED
+from glmclf.results.generative.implied_logit import MAX_FORMED
 
 WORDS = {"variance": "var", "p": "prob"}
 
 
 def parameter_names(model: Any, parameters: Sequence[Parameter]) -> list[str]:
-    """``mean[class, x]``, ``prob[class, x=level]`` and the like."""
+    """Names of parameters: ``mean[class, x]``, ``prob[class, x=level]`` and the like."""
     out = []
     for p in parameters:
         inside = [] if p.klass is None else [str(model._classes[p.klass])]
@@ -34,10 +34,10 @@ def _subject(feature: Feature, p: Parameter) -> str:
 
 def parameter_covariance(fit: NaiveBayesFit, parameters: Sequence[Parameter]) -> ndarray:
     """Covariance of the natural parameters: features and classes are independent."""
-    if len(parameters) > FORMED:
+    if len(parameters) > MAX_FORMED:
         raise ValueError(
-            f"the covariance matrix of {len(parameters)} parameters is not formed; the largest is {FORMED}. bse has "
-            "their standard errors"
+            f"the covariance matrix of {len(parameters)} parameters is not formed; the largest is {MAX_FORMED}. bse "
+            "has their standard errors"
         )
     V = np.diag([p.se**2 for p in parameters])
     if fit.priors_free:
@@ -64,7 +64,7 @@ def _beside_diagonal(fitted: Any, k: int) -> ndarray | float:
         theta = np.where(fitted.cells[k] > 0, fitted.theta[k], np.nan)
         V = -np.outer(theta, theta) / fitted.n[k, 0]
     elif fitted.family.name == "gamma":
-        V = -fitted.class_covariance()[k, 0, 1:, 1:]  # of shape and -rate
+        V = -fitted.class_covariance()[k, 0, 1:, 1:]  # covariance of shape and -rate
     else:
         return 0.0
     V[np.diag_indices(len(V))] = 0.0

@@ -16,7 +16,7 @@ KNOWN = (*MODEL_BASED, "HC0", "HC1")
 
 
 def check_prevalence(res: Any) -> None:
-    """Refuse estimates whose covariance with the shares is not known."""
+    """Refuse estimates whose covariance with the shares of the levels is unknown."""
     odd = list(kinds(res, SPECIAL))
     if res._cov.name not in KNOWN:
         odd.append(f'cov_type="{res._cov.name}"')
@@ -28,7 +28,7 @@ def check_prevalence(res: Any) -> None:
 
 
 def share_covariance(res: Any) -> tuple[ndarray, ndarray]:
-    """Covariance of the parameters with the log-odds of the levels' shares, and of these.
+    """Covariance of the parameters with the log-odds of the levels' shares, and covariance of the log-odds.
 
     The rows are a sample: log(n_j/n_0) has the influence 1[y=j]/n_j - 1[y=0]/n_0. If the model is right its covariance
     with the score of a row is that of y given x.
@@ -59,7 +59,7 @@ def share_covariance(res: Any) -> tuple[ndarray, ndarray]:
     if res._cov.name in MODEL_BASED:
         return _model_based(res, n), np.diag(1.0 / n[1:]) + 1.0 / n[0]
     w = np.ones(len(cells)) if res.model._rows.weights is None else res.model._rows.weights
-    xi = (cells[:, 1:] / n[1:] - cells[:, :1] / n[0]) / w[:, None]  # of a row of weight one
+    xi = (cells[:, 1:] / n[1:] - cells[:, :1] / n[0]) / w[:, None]  # influence of a row of weight one
     psi = res._influence_on(np.eye(len(res._state.fit.theta)))
     times = w if res.model._frequency else w * w
     N, p = float(res.nobs), res._size
@@ -68,7 +68,7 @@ def share_covariance(res: Any) -> tuple[ndarray, ndarray]:
 
 
 def _model_based(res: Any, n: ndarray) -> ndarray:
-    """A^-1 sum_i E[s_i (1[y=j]/n_j - 1[y=0]/n_0) | x_i]."""
+    """Model-based covariance with the log-odds of shares, A^-1 sum_i E[s_i (1[y=j]/n_j - 1[y=0]/n_0) | x_i]."""
     model, objective = res.model, res._objective()
     m = model._cells.sum(axis=1)
     if model._likelihood.n_eta == 1 and not hasattr(model, "levels"):

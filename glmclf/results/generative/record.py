@@ -1,4 +1,4 @@
-"""What a fit of naive Bayes is kept as, and its features as columns of a table."""
+"""Stored form of a naive Bayes fit, and its features as columns of a table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_columns(features: Sequence[Feature], drawn: Sequence[ndarray]) -> dict[st
 
 
 def _labels(levels: list[Any], place: ndarray) -> Any:
-    """Labels by place; the level that stands for missing values is missing again."""
+    """Labels by place; the level of missing values becomes missing."""
     kept = [None if level == MISSING_LEVEL else level for level in levels]
     values = np.empty(len(kept), dtype=object)
     values[:] = kept
@@ -50,7 +50,7 @@ def _arrays(s: Statistics) -> list[ndarray]:
 
 
 def contiguous(fit: NaiveBayesFit) -> NaiveBayesFit:
-    """The fit from its statistics in the memory order that a file restores, so that not a bit differs."""
+    """Fit with statistics in the memory order that a file restores, so that restored numbers are bit-equal."""
     statistics = tuple(type(s)(*(np.array(a, order="C") for a in _arrays(s))) for s in fit.statistics)
     fits = tuple(f.fit(s, fit.smoothing) for f, s in zip(fit.families, statistics))
     return replace(fit, features=fits, statistics=statistics)
@@ -62,7 +62,7 @@ def record_as_dict(fit: NaiveBayesFit) -> dict[str, Any]:
 
 
 def record_from_dict(families: Sequence[Family], stored: dict[str, Any]) -> Record:
-    """The record that `record_as_dict` was made of."""
+    """Restore a record from the dict of `record_as_dict`."""
     kinds: dict[str, Any] = {"gaussian": ClassSquares, "gamma": ClassLogs}
     statistics = tuple(
         kinds.get(f.name, ClassSums)(*(np.array(a, dtype=float) for a in arrays))

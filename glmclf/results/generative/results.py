@@ -46,7 +46,7 @@ WHICH = ("mean", "class", "linear", "joint")
 
 
 class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, Results):
-    """What a generative model estimates, with its inference. Made by `fit`, not by hand.
+    """Results of a generative model: estimates, posterior probabilities and inference. Made by `fit`, not by hand.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     method = "closed form"
     converged = True
     _estimator: ClassVar[str] = "MLE"
-    _joint_law: ClassVar[str]  # of the features in a class: "normal", or "independent" features of any law
+    _joint_law: ClassVar[str]  # distribution of features in a class: "normal", or "independent" of any family
     _no_ratios: ClassVar[str] = (
         "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
         "discriminant"
@@ -72,24 +72,24 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     # what a subclass supplies
     def _log_joint(self, values) -> ndarray:
-        """log pi_k f_k(x) of rows, (n, K), the reference first."""
+        """Log joint densities log pi_k f_k(x) of rows, (n, K), the reference first."""
         raise NotImplementedError
 
     def _log_scores(self, values) -> ndarray:
-        """log pi_k f_k(x) of rows up to a number a row, (n, K): as precise as the posterior needs."""
+        """Log joint densities of rows up to a constant a row, (n, K), precise enough for posteriors."""
         return self._log_joint(values)
 
     def _blocks(self) -> Blocks:
-        """The rows of the fit: features, classes, weights."""
+        """Blocks of the rows of the fit: features, classes, weights."""
         raise NotImplementedError
 
     @property
     def _conditional(self) -> Callable:
-        """``f(*block)``, the sum of w log p(y | x) over a block of `_blocks`; it holds the laws alone."""
+        """Function ``f(*block)`` that sums w log p(y | x) over a block of `_blocks`; holds no rows."""
         raise NotImplementedError
 
     def _posterior(self, values) -> ndarray:
-        """p(k | x) of rows, (n, K); NaN where every class has probability 0."""
+        """Posterior probabilities p(k | x) of rows, (n, K); NaN where every class has probability 0."""
         with np.errstate(invalid="ignore"):
             return softmax(self._log_scores(values), overwrite=True)
 
@@ -98,15 +98,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         raise NotImplementedError
 
     def _values(self, newdata) -> tuple[Any, pd.Index]:
-        """The features of the rows of the fit (None) or of others, and the labels of the rows."""
+        """Features of the rows of the fit (None) or of new rows, and the labels of the rows."""
         raise NotImplementedError
 
     def _values_of(self, X) -> Any:
-        """The features of rows as the fit reads them."""
+        """Features of rows in the form that the fit uses."""
         raise NotImplementedError
 
     def _n_missing(self, values) -> ndarray:
-        """How many features each row lacks, (n,)."""
+        """Number of features that each row lacks, (n,)."""
         raise NotImplementedError
 
     @property
@@ -127,11 +127,11 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @property
     @requires()
     def reference(self) -> Any:
-        """The level that log-odds are against."""
+        """Reference level of the log-odds."""
         return self.model.reference
 
     def _by_class(self, values, name: str | None = None) -> pd.Series:
-        """One number a class, the reference first, as a Series by level."""
+        """Series by level of numbers by class, the reference first."""
         index = pd.Index(self.levels, dtype=object)
         return pd.Series(np.asarray(values, dtype=float)[self.model._order], index=index, name=name)
 
@@ -144,7 +144,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @property
     @requires()
     def priors_bse(self) -> pd.Series:
-        """Their standard errors sqrt(p (1 - p) / N); 0 where they are fixed, NaN under sampling weights."""
+        """Standard errors of `priors`, sqrt(p (1 - p) / N); 0 where priors are fixed, NaN under sampling weights."""
         p = np.exp(self._log_priors)
         if self.model._pseudo and self._priors_free:
             return self._by_class(np.full(len(p), np.nan))
@@ -162,7 +162,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @property
     def _se(self) -> ndarray:
-        """NaN under sampling weights, whose scale the inverse information would follow."""
+        """Standard errors of the flat parameters; NaN under sampling weights, whose scale they would follow."""
         se = self._model_based_se
         return np.full(len(se), np.nan) if self.model._pseudo else se
 
@@ -193,13 +193,13 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @property
     @requires()
     def k_params(self) -> float:
-        """Parameters; the effective number where they are smoothed or shrunk."""
+        """Number of parameters; the effective number where they are smoothed or shrunk."""
         raise NotImplementedError
 
     @property
     @requires()
     def k_params_effective(self) -> float:
-        """Parameters as AIC and BIC count them: less than the free ones where they are smoothed or shrunk."""
+        """Effective number of parameters, which AIC and BIC count: below the free ones under smoothing or shrinkage."""
         return self.k_params
 
     @property
@@ -213,7 +213,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @property
     @requires()
     def llnull(self) -> float:
-        """That of the model in which the features do not depend on the class."""
+        """Log-likelihood of the null model, in which the features do not depend on the class."""
         raise NotImplementedError
 
     @property
@@ -225,21 +225,20 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @property
     @requires()
     def llr_pvalue(self) -> float:
-        """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood or a fit that does not
-        maximise the likelihood."""
+        """p-value of `llr`, chi-squared with df_model degrees of freedom; NaN unless the fit maximises a likelihood."""
         if self.model._pseudo or not self._maximum:
             return np.nan
         return float(chdtrc(self.df_model, max(self.llr, 0.0)))
 
     @property
     def _maximum(self) -> bool:
-        """Whether the fit, for likelihoods, is a maximum of the likelihood."""
+        """Whether the estimate that likelihoods use is a maximum of the likelihood."""
         raise NotImplementedError
 
     @property
     @requires()
     def df_model(self) -> float:
-        """Parameters beyond those of the null model."""
+        """Number of parameters beyond those of the null model."""
         return self.k_params - self._k_null
 
     @property
@@ -251,8 +250,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @cached_property
     @requires()
     def llf_conditional(self) -> float:
-        """Conditional log-likelihood of the response given the features, sum of f log p(y | x): what MNLogit
-        maximises."""
+        """Conditional log-likelihood of the response given the features, sum of f log p(y | x), as MNLogit's."""
         with np.errstate(over="ignore", invalid="ignore"):
             return float(self._blocks().sum(self._conditional))
 
@@ -271,7 +269,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     @cached_property
     @requires()
     def discriminant(self) -> ImpliedLogit:
-        """The logit that the laws imply: coefficients of log p_k(x)/p_0(x) with standard errors, tests, intervals."""
+        """Implied logit: coefficients of log p_k(x)/p_0(x) with standard errors, tests and intervals."""
         raise NotImplementedError
 
     @property
@@ -324,7 +322,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @property
     def _scales(self) -> tuple[ndarray, ndarray]:
-        """Which parameters are positive, and which are probabilities, (p,) each."""
+        """Masks of the positive parameters and of the probabilities, (p,) each."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------ predicting
@@ -409,12 +407,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return pd.DataFrame(values, index=index, columns=columns, copy=False)
 
     def _moved(self, joint: ndarray, priors) -> ndarray:
-        """log p(k, x) with other priors."""
+        """Log joint densities log p(k, x) with other priors."""
         if priors is None:
             return joint
         bare = joint - self._log_priors
         if isinstance(priors, str) and priors == "estimate":
-            with np.errstate(divide="ignore"):  # a class that no row is of
+            with np.errstate(divide="ignore"):  # log of 0 for a class with prior 0
                 return bare + np.log(decisions.estimated_priors(bare, np.exp(self._log_priors)))
         wanted = self.model._prior_array(priors)
         with np.errstate(divide="ignore"):
@@ -478,7 +476,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             log_p = log_softmax(joint)
             p, q = np.exp(log_p), decisions.complements(joint)
         impossible = np.isneginf(scores)
-        alone = impossible.any(axis=1) & (np.isfinite(joint).sum(axis=1) == 1)  # certain by estimates of 0
+        # certain, as all other classes are impossible
+        alone = impossible.any(axis=1) & (np.isfinite(joint).sum(axis=1) == 1)
         log_p[impossible | alone[:, None]] = np.nan
         return LevelPredictions._of_probabilities(log_p, p, q, S, order, index, self.levels, lacking)
 
@@ -498,7 +497,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return log_p, np.exp(log_p), index
 
     def _log_posterior(self, values) -> ndarray:
-        """log p(k | x) of rows, (n, K), in the order of the levels."""
+        """Log posteriors log p(k | x) of rows, (n, K), in the order of the levels."""
         with np.errstate(invalid="ignore"):
             return log_softmax(self._log_scores(values))[:, self.model._order]
 
@@ -556,7 +555,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @requires()
     def sample(self, n: int, seed=None, by_class=None) -> pd.DataFrame:
-        """Rows drawn from the fitted joint law: a class by the priors, then features by its law.
+        """Sample rows from the fitted joint distribution: a class by the priors, then its features.
 
         Parameters
         ----------
@@ -577,7 +576,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return self._draw(y, generator)
 
     def _drawn_classes(self, n: int, generator, by_class) -> ndarray:
-        """Class codes, the reference first."""
+        """Draw class codes, the reference first."""
         classes = self.model._classes
         if by_class is None:
             decisions.check_count(n, "rows to draw")
@@ -606,12 +605,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     # ---------------------------------------------------------------------------------------------------- tests
     @requires()
     def term_tests(self) -> pd.DataFrame:
-        """Likelihood ratio test of each term: does its law depend on the class?"""
+        """Likelihood ratio test of each term: does its distribution depend on the class?"""
         raise NotImplementedError
 
     @requires()
     def anova(self, type: int = 3, test: str = "LR") -> pd.DataFrame:
-        """Test of each term, as the regressions have it: `term_tests` ("LR") or Wald tests of the implied logit.
+        """Test of each term, as for regressions: `term_tests` ("LR") or Wald tests of the implied logit.
 
         Parameters
         ----------
@@ -642,7 +641,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @requires()
     def error_rates(self) -> ErrorTables:
-        """How often the classes are confused: on the rows of the fit, leaving each out, and by the posterior.
+        """Error rates of decisions: resubstitution, leave-one-out and posterior.
 
         Returns
         -------
@@ -661,7 +660,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     # ------------------------------------------------------------------------------------------------ comparing
     @requires(Needs.LIKELIHOOD)
     def compare_conditional(self, mnlogit_res) -> ConditionalComparison:
-        """Does a logit fit the response better than chance allows if this generative model is right?
+        """Test against a logit: does a logit fit the response better than chance allows if this model is right?
 
         The logit maximises the conditional likelihood. Twice the difference of the conditional log-likelihoods is a
         weighted sum of chi-squareds, not a chi-squared.
@@ -706,7 +705,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
-        """A digest of each thing that models compared must share, and of the features."""
+        """Fingerprint of a fit's data: digests of everything that compared models must share, and of the features."""
         return fingerprint(self)
 
     def _check_priors(self, what: str) -> None:
@@ -724,7 +723,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         alpha: float = 0.05,
         discriminant: bool | None = None,
     ) -> Summary:
-        """The fit in one summary: likelihoods, classes, tests of the features, and the implied logit.
+        """Summary of the fit: likelihoods, classes, tests of the features, and the implied logit.
 
         Parameters
         ----------
@@ -749,8 +748,10 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @requires()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit, with the column names of R's broom: joint log_lik, aic, bic, and the conditional
-        log-likelihood."""
+        """Table of one row with measures of the fit, in the column names of R's broom.
+
+        Columns are the joint log_lik, aic and bic, and the conditional log-likelihood, among others.
+        """
         row = {
             "log_lik": self.llf,
             "log_lik_conditional": self.llf_conditional,
@@ -783,7 +784,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @staticmethod
     def _patterns(seen: ndarray) -> list[tuple[ndarray, ndarray]]:
-        """Rows by which features they have: (which features, which rows)."""
+        """Patterns of observed features: (features, rows) of each pattern."""
         if seen.all():
             return [(np.ones(seen.shape[1], dtype=bool), np.arange(len(seen)))]
         kinds, of = np.unique(seen, axis=0, return_inverse=True)
@@ -792,7 +793,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     @classmethod
     def _by_pattern(cls, seen: ndarray, f: Callable, shape: tuple[int, ...]) -> ndarray:
-        """Results of ``f(features, rows)`` for each pattern of features that are there, (n, *shape)."""
+        """Results of ``f(features, rows)`` for each pattern of observed features, assembled by row, (n, *shape)."""
         out = np.empty((len(seen), *shape))
         for features, rows in cls._patterns(seen):
             out[rows] = f(features, rows)
@@ -800,7 +801,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
 
 def _against_first(joint: ndarray) -> ndarray:
-    """log p_k / p_0, (n, K): 0 for the first, NaN for rows that no class can have."""
+    """Log-odds log p_k / p_0, (n, K): 0 for the first class, NaN for rows that are possible in no class."""
     with np.errstate(invalid="ignore"):
         odds = joint - joint[:, :1]
     odds[:, 0] = np.where(np.isfinite(joint.max(axis=1)), 0.0, np.nan)
@@ -808,5 +809,5 @@ def _against_first(joint: ndarray) -> ndarray:
 
 
 def in_words(cov: Covariance) -> Covariance:
-    """A robust covariance with the words that fit a generative model."""
+    """Robust covariance with a description in terms of a generative model."""
     return replace(cov, description=ROBUST.get(cov.name, cov.description))

@@ -1,4 +1,4 @@
-"""The printed summary of LDA, QDA and NaiveBayes: likelihoods, classes, tests of the features, the implied logit.
+"""Printed summary of LDA, QDA and NaiveBayes: likelihoods, classes, tests of the features, the implied logit.
 
 The machinery is that of `summary`. Of a result this asks what `GenerativeResults` says; of LDA and QDA also the tests
 of `DiscriminantResults`; of others, if they have them, `_summary_features()`, a DataFrame with a row a feature (family,
@@ -26,10 +26,10 @@ from glmclf.results.tables.summary import _coefficients, _facts, count, number, 
 
 HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
-WIDEST = 100  # columns of text that a table of classes may take
-LEFT_OUT, RESUBSTITUTED = 2e7, 1e8  # rows x features from which errors are not counted, by each method
-LONGEST = 500  # rows of a table that is printed without being asked for
-QUADRATIC = 15  # coefficients of a quadratic logit that are: those of 4 features
+MAX_WIDTH = 100  # characters, of a table of classes
+LEFT_OUT, RESUBSTITUTED = 2e7, 1e8  # rows x features from which errors are not counted
+MAX_ROWS = 500  # rows of a table that is printed without being asked for
+MAX_QUADRATIC = 15  # coefficients of a quadratic logit that is printed unasked: those of 4 features
 POSTERIOR = (
     "post. sd: standard deviations of the posterior that the regularisation stands for. The estimates are biased, so "
     "that there is no z and no p-value; the intervals are estimate -/+ z sd."
@@ -38,7 +38,7 @@ POSTERIOR = (
 
 @dataclass
 class _Context:
-    """What all parts of one summary share: names, options, and the notes that they add to."""
+    """Context of one summary: names, options, and the notes that its parts add to."""
 
     res: Any
     yname: str
@@ -48,7 +48,7 @@ class _Context:
 
     @property
     def law(self) -> Gaussian | None:
-        """The Gaussian classes of LDA and QDA, as fitted."""
+        """Fitted Gaussian classes of LDA and QDA; None for other models."""
         fitted = getattr(self.res, "_fitted_classes", None)
         return getattr(fitted, "law", None)
 
@@ -58,13 +58,13 @@ class _Context:
         return self.res._maximum and not self.res.model._pseudo
 
     def shown(self, name: str) -> str:
-        """A feature or term as the user wants it called."""
+        """Label of a feature or term, as given by the user."""
         if self.xname is None:
             return name
         return dict(zip(self.res.discriminant.model.exog_names, self.xname)).get(name, name)
 
     def attempt(self, what: str, f: Callable[[], Any]) -> Any:
-        """What f returns; where these data do not have it, None and a note why."""
+        """Call f and return its result; where the data do not allow it, add a note and return None."""
         try:
             return f()
         except (ValueError, NotImplementedError) as error:
@@ -152,7 +152,7 @@ def _names(res: Any, xname: Sequence[str] | None) -> list[str] | None:
 
 
 def _table(corner: str, heads: list[str], labels: list[str], rows: list[Any], widths: tuple[int, ...]) -> Any:
-    """A table whose first column is labels, with a text in its corner."""
+    """Table with labels in its first column and a text in its corner."""
     table = table_classes()["Table"](rows, heads, labels, title=None)
     table[0][0].data = corner
     least = (*widths, *[widths[-1]] * len(rows[0]))
@@ -187,7 +187,7 @@ def _method(c: _Context) -> str:
 
 
 def _structure(c: _Context) -> str:
-    """Shape of the covariance matrices, and by what they were divided."""
+    """Structure of the covariance matrices, and their divisor."""
     assert c.law is not None
     how = "regularised" if c.law.regularised else "MLE" if c.law.divisor == "mle" else "unbiased"
     return f"{c.law.kind}, {'pooled' if c.law.pooled else 'by class'} ({how})"
@@ -201,7 +201,7 @@ def _prior_kind(res: Any) -> str:
 
 def _right(c: _Context) -> list[tuple[str, str]]:
     res = c.res
-    counted = res._maximum or (c.law is not None and not c.law.shrinkage)  # a ridge leaves the number as it is
+    counted = res._maximum or (c.law is not None and not c.law.shrinkage)  # a ridge does not change the number
     right = [
         ("No. Observations:", count(res.nobs)),
         ("Parameters:", _df(res.k_params_effective) + ("" if counted else " (effective)")),
@@ -223,17 +223,17 @@ def _right(c: _Context) -> list[tuple[str, str]]:
 
 
 def _loglik(x: float) -> str:
-    """Five digits, or one decimal where there are more."""
+    """Text of a log-likelihood: five digits, or one decimal where there are more."""
     return f"{x:.1f}" if 1e4 <= abs(x) < 1e12 else f"{x:#8.5g}"
 
 
 def _criterion(x: float) -> str:
-    """Four digits, or one decimal where there are more."""
+    """Text of a criterion: four digits, or one decimal where there are more."""
     return f"{x:.1f}" if 1e3 <= abs(x) < 1e12 else f"{x:#8.4g}"
 
 
 def _df(x: float) -> str:
-    """Degrees of freedom, which may have decimals."""
+    """Text of degrees of freedom, which may have decimals."""
     if math.isnan(x) or math.isinf(x):
         return str(x)
     return str(int(x)) if x == int(x) else f"{x:.1f}"
@@ -259,7 +259,7 @@ def _tests(c: _Context) -> list[Any]:
         box = c.attempt("Box's M is", res.boxm_test)
         if box is not None:
             rows["Box's M"] = (box.M, box.F, box.df, box.df2, box.pvalue)
-            _judge(c, box.pvalue)
+            _note_box_test(c, box.pvalue)
     if res.cov_type == "cluster":
         c.notes.append("Likelihood ratio and F tests take the rows as independent, within clusters too.")
     cells = [[_four(s), _four(F), _df(a), _blank(_df, b), f"{p:#6.3f}"] for s, F, a, b, p in rows.values()]
@@ -267,8 +267,8 @@ def _tests(c: _Context) -> list[Any]:
     return [_table("", heads, list(rows), cells, (18, 11, 11, 9, 12, 12))]
 
 
-def _judge(c: _Context, p: float) -> None:
-    """What Box's test says of the model that was chosen."""
+def _note_box_test(c: _Context, p: float) -> None:
+    """Add a note where Box's test contradicts the chosen model."""
     if c.law is not None and c.law.pooled and p < 0.05:
         model_based = c.res.cov_type in MODEL_BASED and c.res._reduced is None
         robust = ' or cov_type="HC0"' if model_based else ""
@@ -285,10 +285,10 @@ def _four(x: float) -> str:
 
 # --------------------------------------------------------------------------------------------------------- classes
 def _class_tables(c: _Context) -> list[Any]:
-    """Sizes, priors, log-determinants and means of the classes: a row a class, or many features one a row."""
+    """Tables of sizes, priors, log-determinants and means: a row for each class, or for each of many features."""
     res, law = c.res, c.law
     levels = [str(level) for level in res.levels]
-    if len(levels) > LONGEST:
+    if len(levels) > MAX_ROWS:
         c.notes.append(f"{len(levels)} classes are not printed.")
         return []
     lines = [("n" if not res.model._pseudo else "weight", [count(n).strip() for n in _sizes(res)])]
@@ -301,28 +301,28 @@ def _class_tables(c: _Context) -> list[Any]:
     if law is not None:
         lines += _means(c)
     corner = "" if len(lines) == n else f"means{with_se}"
-    if len(lines) - n <= 6 and _width(corner, levels, lines) <= WIDEST:
+    if len(lines) - n <= 6 and _width(corner, levels, lines) <= MAX_WIDTH:
         rows = [list(row) for row in zip(*(cells for _, cells in lines), strict=True)]
         return [_table(corner, [label for label, _ in lines], levels, rows, CLASS_WIDTHS)]
     return _by_columns(corner, levels, lines)
 
 
 def _width(corner: str, levels: list[str], lines: list[tuple[str, list[str]]]) -> int:
-    """Columns of text that a row a class would take."""
+    """Width in characters of a table with a row for each class."""
     least = (*CLASS_WIDTHS[1:], *[CLASS_WIDTHS[-1]] * len(lines))
     columns = [max(map(width, [label, *cells])) for label, cells in lines]
     return max(CLASS_WIDTHS[0], *map(width, [corner, *levels])) + sum(1 + max(pair) for pair in zip(columns, least))
 
 
 def _by_columns(corner: str, levels: list[str], lines: list[tuple[str, list[str]]]) -> list[Any]:
-    """Tables with a row a line and a column a level, as many columns as fit."""
+    """Tables with a column for each level, split where the columns do not fit in one table."""
     labels = [label for label, _ in lines]
     stub = max(18, *map(width, [corner, *labels]))
     columns = [max(13, width(level), *(width(cells[k]) for _, cells in lines)) for k, level in enumerate(levels)]
     tables, start = [], 0
     while start < len(levels):
         stop, total = start + 1, stub + columns[start] + 1
-        while stop < len(levels) and total + columns[stop] + 1 <= WIDEST:
+        while stop < len(levels) and total + columns[stop] + 1 <= MAX_WIDTH:
             total += columns[stop] + 1
             stop += 1
         rows = [cells[start:stop] for _, cells in lines]
@@ -332,7 +332,7 @@ def _by_columns(corner: str, levels: list[str], lines: list[tuple[str, list[str]
 
 
 def _sizes(res: Any) -> list[float]:
-    """Rows of each level, or sums of weights."""
+    """Number of rows of each level, or sums of weights."""
     counts = getattr(res, "counts", None)
     return np.asarray(res._by_class(res._prior_counts) if counts is None else counts, dtype=float).tolist()
 
@@ -345,7 +345,7 @@ def _priors(c: _Context) -> list[str]:
 
 def _means(c: _Context) -> list[tuple[str, list[str]]]:
     names = c.res.feature_names
-    if len(names) > LONGEST:
+    if len(names) > MAX_ROWS:
         c.notes.append(f"The means of {len(names)} features are not printed: see means.")
         return []
     means, se = c.res.means.to_numpy(), c.res.means_bse.to_numpy()
@@ -356,7 +356,7 @@ def _means(c: _Context) -> list[tuple[str, list[str]]]:
 
 
 def _with_se(x: float, se: float, c: _Context | None = None) -> str:
-    """An estimate with its standard error, decimals by the latter; without it where weights are not counts."""
+    """Text of an estimate with its standard error, which sets the decimals and is absent under sampling weights."""
     if math.isnan(se) or (c is not None and c.res.model._pseudo):
         return number(x).strip()
     power = math.floor(math.log10(se)) if 0 < se < math.inf else 0
@@ -367,14 +367,14 @@ def _with_se(x: float, se: float, c: _Context | None = None) -> str:
 
 # -------------------------------------------------------------------------------------------------------- features
 def _features(c: _Context) -> list[Any]:
-    """What each feature contributes: F-to-remove and likelihood ratio, or family and likelihood ratio."""
+    """Tables of the contribution of each feature: F-to-remove or family, and likelihood ratio."""
     hook = getattr(c.res, "_summary_features", None)
     if hook is not None:
         return _family_table(c, hook())
     if c.law is None or not c.tested:
         return []
     terms = c.res.model._feature_terms
-    if len(terms) > LONGEST:
+    if len(terms) > MAX_ROWS:
         c.notes.append(f"Tests of {len(terms)} terms are not printed: see term_tests().")
         return []
     if c.law.pooled and c.law.kind == "full":
@@ -397,8 +397,8 @@ def _p(p: float) -> str:
 
 
 def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
-    """One line a feature of naive Bayes."""
-    if len(features) > LONGEST:
+    """Table of the features of naive Bayes, a line each."""
+    if len(features) > MAX_ROWS:
         c.notes.append(f"{len(features)} features are not printed one by one: see term_tests().")
         return []
     tested, remarks = features["LR"].notna().any(), features["note"].astype(bool).any()
@@ -413,38 +413,38 @@ def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
 
 
 def _estimates(c: _Context) -> list[Any]:
-    """Parameters of the features' laws by class, with standard errors."""
+    """Tables of the parameters of the features' distributions by class, with standard errors."""
     found = getattr(c.res, "conditionals", {})
     n = sum(table.shape[1] for table in found.values()) // 2
     if not found:
         return []
-    if n > LONGEST:
+    if n > MAX_ROWS:
         c.notes.append(f"{n} estimates a class are not printed: see conditionals.")
         return []
     kinds, lines = {feature.name: feature.kind for feature in c.res.model.features}, []
     for name, table in found.items():
         for word in dict.fromkeys(table.columns.get_level_values(0)):
             pairs = zip(table[word, "estimate"], table[word, "se"], strict=True)
-            lines.append((_law(c.shown(name), word, kinds[name]), [_with_se(x, se, c) for x, se in pairs]))
+            lines.append((_parameter_label(c.shown(name), word, kinds[name]), [_with_se(x, se, c) for x, se in pairs]))
     heading = "estimate" if c.res.model._pseudo else "estimate (se)"
     return _by_columns(heading, [str(level) for level in c.res.levels], lines)
 
 
-def _law(feature: str, word: str, kind: str) -> str:
-    """A parameter's name, as `params` has it, without the class."""
+def _parameter_label(feature: str, word: str, kind: str) -> str:
+    """Name of a parameter as in `params`, without the class."""
     inside = {"codes": f"{feature}={word}", "counts": word}
     return f"prob[{inside[kind]}]" if kind in inside else f"{word}[{feature}]"
 
 
 # ---------------------------------------------------------------------------------------------------- implied logit
 def _wants_logit(c: _Context, wanted: bool | None) -> bool:
-    """Whether the coefficients are printed; if not, a note says where they are."""
+    """Whether to print the coefficients; if not, add a note that says where they are."""
     if wanted is not None:
         return bool(wanted)
     law, equations = c.law, len(c.res.levels) - 1
     m = len(c.res.discriminant.model.exog_names) if law is None else size(law)
     quadratic = law is not None and not law.pooled
-    wanted = m <= QUADRATIC if quadratic else m * equations <= LONGEST
+    wanted = m <= MAX_QUADRATIC if quadratic else m * equations <= MAX_ROWS
     if not wanted:
         c.notes.append(
             f"The implied {'quadratic ' if quadratic else ''}logit has {m * equations} coefficients: print them by "
@@ -454,7 +454,7 @@ def _wants_logit(c: _Context, wanted: bool | None) -> bool:
 
 
 def _logit(c: _Context) -> list[Any]:
-    """MNLogit's tables of coefficients; a regularised fit has no tests."""
+    """Tables of coefficients as of MNLogit, without tests for a regularised fit."""
     fit = c.res.discriminant
     names = fit.model.exog_names if c.xname is None else c.xname
     tables = _coefficients(fit, [str(name) for name in names], c.alpha, False, c.yname)
@@ -483,7 +483,7 @@ def _what_was_modelled(c: _Context) -> list[tuple[str, str]]:
 
 
 def _shrinkage(c: _Context) -> str:
-    """Intensity, how it was chosen, and the target."""
+    """Text on shrinkage: its intensity, how that was chosen, and the target."""
     res, law = c.res, c.law
     assert law is not None
     how, target = res.model._options["shrinkage"], {"fixed": "a given matrix"}.get(law.target, law.target)
@@ -496,7 +496,7 @@ def _shrinkage(c: _Context) -> str:
 
 
 def _errors(c: _Context) -> str | None:
-    """Error rates, if they are known or cheap."""
+    """Text with error rates, if they are known or cheap to compute."""
     res = c.res
     known = res.__dict__.get("_error_facts")
     rows = res.model._rows_
@@ -532,7 +532,7 @@ def _both_errors(c: _Context, facts: dict[str, Any]) -> str:
 
 
 def _error(res: Any, table: np.ndarray, first: bool = True) -> str:
-    """A share of wrong decisions, with its counts where weights are counts."""
+    """Text of an error rate, with its counts where weights are counts."""
     n, wrong = float(table.sum()), float(table.sum() - np.trace(table))
     if not n > 0:
         return "none known"
@@ -543,7 +543,7 @@ def _error(res: Any, table: np.ndarray, first: bool = True) -> str:
 
 
 def _described(res: Any) -> list[str]:
-    """The notes of the fit; where it is regularised, what takes the place of tests."""
+    """Notes of the fit; for a regularised one with what replaces tests."""
     notes = list(res._notes())
     if not res._regularised:
         return notes

@@ -17,7 +17,7 @@ from glmclf.inference.hypotheses import wald
 def constraints(
     hypothesis: Any, names: list[str], index: pd.Index | None = None, base: Any = None
 ) -> tuple[ndarray, ndarray]:
-    """R (J, p) and q (J,) of a hypothesis.
+    """Matrices R (J, p) and q (J,) of a hypothesis R theta = q.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def constraints(
 
 
 def _of_base(hypothesis: Any, index: pd.Index | None, base: Any) -> str:
-    """What to say of names that would be parameters of the base level, if there are any."""
+    """Message about names that would be parameters of the base level; "" without any."""
     if base is None or not isinstance(index, pd.MultiIndex):
         return ""
     texts = [hypothesis] if isinstance(hypothesis, str) else [str(part) for part in hypothesis]
@@ -80,10 +80,10 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
     if isinstance(hypothesis, dict):
         return _by_name(hypothesis, names)
     try:
-        with np.errstate(all="ignore"):  # a division by 0 makes a number that is refused
+        with np.errstate(all="ignore"):  # division by 0 gives a number that is refused later
             parsed = DesignInfo(names).linear_constraint(hypothesis)
     except (PatsyError, IndexError) as error:
-        try:  # names that hold signs, as "ywhite-collar_educ": by placeholders
+        try:  # placeholders for names with signs, as "ywhite-collar_educ"
             with np.errstate(all="ignore"):
                 coded = _coded(hypothesis, names)
                 parsed = DesignInfo([f"p{i}_" for i in range(len(names))]).linear_constraint(coded)
@@ -94,7 +94,7 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
 
 
 def respelled(hypothesis: Any, names: list[str], index: pd.Index | None) -> Any:
-    """A hypothesis, text or labelled, with the names of parameters where levels were spelled as Python writes them."""
+    """Respell a hypothesis, text or labelled, from levels as Python writes them to names of parameters."""
     if not isinstance(index, pd.MultiIndex) or isinstance(hypothesis, ndarray):
         return hypothesis
     if isinstance(hypothesis, tuple):
@@ -127,7 +127,7 @@ def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndar
 
 
 def _check_kind(hypothesis: Any, names: list[str]) -> None:
-    """ValueError for what is no way to say a hypothesis."""
+    """Raise ValueError for an object of a type that no hypothesis has."""
     ways = f'strings as "{names[-1]} = 0", {{"{names[-1]}": 0}}, a matrix R, or (R, q)'
     if hypothesis is None or isinstance(hypothesis, (set, frozenset)) or hasattr(hypothesis, "__next__"):
         raise ValueError(f"{hypothesis!r} is no hypothesis: give {ways}. The parameters are {names}")
@@ -140,7 +140,7 @@ def _check_kind(hypothesis: Any, names: list[str]) -> None:
 
 
 def _numbers(values: Any, names: list[str]) -> ndarray:
-    """An array of real numbers."""
+    """Convert to an array of real numbers."""
     try:
         a = np.asarray(values)
         if a.dtype.kind == "c" or (a.dtype.kind == "O" and any(isinstance(v, complex) for v in a.flat)):
@@ -153,12 +153,12 @@ def _numbers(values: Any, names: list[str]) -> ndarray:
 
 
 def _coded(hypothesis, names: list[str]):
-    """The hypothesis with a placeholder for each name, the longest first."""
+    """Replace names in a hypothesis by placeholders, the longest name first."""
     return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
 
 
 def _replaced(hypothesis, words: Mapping[str, str]):
-    """Text, or a list of texts, with other words for these, the longest first."""
+    """Replace words in a text or a list of texts, the longest first."""
     order = sorted(words, key=lambda word: -len(word))
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?![\w.])" for word in order))
 
@@ -169,7 +169,7 @@ def _replaced(hypothesis, words: Mapping[str, str]):
 
 
 def _by_label(R: pd.Series | pd.DataFrame, names: list[str], index: pd.Index | None) -> ndarray:
-    """A labelled hypothesis matrix in the order of the parameters."""
+    """Array of a labelled hypothesis matrix in the order of the parameters."""
     table = R.to_frame().T if isinstance(R, pd.Series) else R
     if index is not None and isinstance(table.columns, pd.MultiIndex):
         if not table.columns.is_unique or set(table.columns) != set(index):

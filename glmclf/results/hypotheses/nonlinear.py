@@ -19,7 +19,7 @@ from glmclf.results.tables.frames import notebook
 
 
 class NonlinearTest:
-    """Functions of the parameters, with delta-method standard errors and tests.
+    """Test of nonlinear functions of the parameters, with delta-method standard errors.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class NonlinearTest:
 
     @cached_property
     def joint(self) -> WaldTest:
-        """All hypotheses at once: statistic (chi-squared, or F with Student's t), pvalue, df.
+        """Joint test of all hypotheses: statistic (chi-squared, or F with Student's t), pvalue, df.
 
         ValueError where the covariance has not the rank to test so many.
         """
@@ -85,7 +85,7 @@ class NonlinearTest:
         return pd.DataFrame(self._covariance.copy(), index=index, columns=index)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """coef, std err, z (or t), its p-value and the interval, a row a function."""
+        """Table of coef, std err, z (or t), its p-value and the interval, a row a function."""
         z, p = ("z", "P>|z|") if self.df is None else ("t", "P>|t|")
         ends = self.conf_int(alpha)
         columns = (self.estimate, self.se, self.statistic, self.pvalue, ends[0], ends[1])
@@ -97,7 +97,7 @@ class NonlinearTest:
 
     @property
     def _foot(self) -> list[str]:
-        """What is said of the joint test; nothing of a single hypothesis."""
+        """Line about the joint test for the summary; empty for a single hypothesis."""
         if len(self.se) < 2:
             return []
         try:

@@ -51,7 +51,7 @@ class PairwiseTests:
         self.method, self.alpha, self.n_tests, self.error = method, alpha, n, error
 
     def summary_frame(self) -> pd.DataFrame:
-        """`result_frame`, a copy."""
+        """Copy of `result_frame`."""
         return self.result_frame.copy()
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ def _contrasts(res: Any, factor: str, at: Mapping[str, Any] | None) -> tuple[pd.
 
 
 def _of_table(model: Any, names: list[str], factor: str, at: Mapping[str, Any] | None) -> tuple[list[Any], ndarray]:
-    """The levels of a categorical feature, and what each adds to the log-odds: its indicator."""
+    """Levels of a categorical feature, and the indicator of each that enters the log-odds."""
     tables = {f.term: f for f in model.features if f.family == "categorical" and len(f.factors) == 1}
     feature = tables.get(factor) or next((f for f in tables.values() if f.variables == (factor,)), None)
     if feature is None or at:

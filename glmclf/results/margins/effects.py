@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
 
 METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
-COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # as statsmodels spells them
+COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # statsmodels' spelling
 
 
 class Estimand(NamedTuple):
-    """An average with its labels: of the setting and the group, and of the variable."""
+    """Average with its labels: setting, group and variable."""
 
     setting: tuple[Any, ...]
     name: Any
@@ -77,7 +77,7 @@ def marginal_effects(
 
 
 class _Effect(NamedTuple):
-    """A labelled effect: an average, or a share of the change from it to another one, by their places; or why not."""
+    """Labelled effect: an average or a share of a difference of two, by place, or the error of a missing derivative."""
 
     label: str
     first: int | DerivativeError
@@ -86,7 +86,7 @@ class _Effect(NamedTuple):
 
 
 class _Effects:
-    """Effects of variables, and the averages that they are made of.
+    """Effects of variables, and the averages from which they are computed.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class _Effects:
     """
 
     def __init__(self, source: LinearPredictors, method: str, dummy: bool, count: bool, pairwise: bool, named: bool):
-        """`named` says whether the variables were asked for by name."""
+        """Create an empty collection; `named` says whether the variables were asked for by name."""
         self.source, self.dummy, self.count, self.pairwise, self.named = source, dummy, count, pairwise, named
         self.level, self.slope = ("log_level", "log_slope") if method.startswith("ey") else ("level", "slope")
         self.scaled = method.endswith("ex")
@@ -102,7 +102,7 @@ class _Effects:
         self._effects: list[_Effect] = []
 
     def add(self, name: str, table: Any) -> None:
-        """The effects of a variable whose kind the table tells."""
+        """Add the effects of a variable, whose kind depends on its column in the table."""
         levels = self.source.levels_of(name, table)
         if levels is not None:
             self._add_changes(name, levels)
@@ -127,7 +127,7 @@ class _Effects:
         self._effects += [_Effect(f"{name}[{levels[b]} - {levels[a]}]", at[a], at[b]) for a, b in pairs]
 
     def _add_slope(self, name: str) -> None:
-        """Of a number that has a derivative; one that was asked for must have."""
+        """Add the slope of a number; without a derivative an error if the variable was asked for by name."""
         try:
             self.source.check_slope(name)
         except DerivativeError as error:
@@ -167,7 +167,7 @@ def _is_count(column: pd.Series) -> bool:
 def estimate_covariance(
     res: Any, source: LinearPredictors, estimands: Sequence[Estimand], found: Settings, vcov: str | None
 ) -> DeltaCovariance:
-    """Covariance of all averages, outcome by outcome within each.
+    """Covariance of all averages, outcomes within averages.
 
     Unconditional, of new rows: those are a sample of their own, whose variance is added to that of the estimate. Of the
     rows of the fit that move the estimate, too, and with a robust covariance the two go together, row by row.
@@ -187,7 +187,7 @@ def estimate_covariance(
 def _with_rows(
     J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
 ) -> DeltaCovariance:
-    """The covariance of averages over rows that are a sample, group by group."""
+    """Covariance of averages over a sample of rows, group by group."""
     source, w = found.observed.source, found.observed.weights
     frequency = _frequency(found)
     slots, L = _slots(estimands, len(found.groups)), source.outcome.K
@@ -206,15 +206,15 @@ def _frequency(found: Settings) -> bool:
 
 
 def _slots(estimands: Sequence[Estimand], G: int) -> ndarray:
-    """Places of the averages of each group, (G, number): one after another, alike in all groups."""
+    """Places of the averages of each group in equal order, (G, number)."""
     return np.argsort([e.group for e in estimands], kind="stable").reshape(G, -1)
 
 
 def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | None) -> ndarray:
-    """Estimates over one row, or one cluster, which says nothing of how rows vary; it is said."""
+    """Mask of estimates over a single row or cluster, which have no sampling variance; warn of them."""
     seen, G = found.observed, len(found.groups)
     codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
-    # a group without a row is NaN for that, and said before
+    # a group without a row is NaN and has its own warning
     one = sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
@@ -229,8 +229,10 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
 
 
 def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> ndarray:
-    """What a row of weight one adds to each average of its group, (n, M); of probabilities near 1 from their
-    complements."""
+    """Influence of a row of weight one on each average of its group, (n, M).
+
+    Influences on probabilities near 1 are computed from complements.
+    """
     w, codes = found.observed.weights, found.observed.codes
     codes = np.zeros(len(w), dtype=np.intp) if codes is None else codes
     weight, parts = np.bincount(codes, w, len(slots))[codes, None], []
@@ -253,7 +255,7 @@ def _clusters(res: Any) -> ndarray:
         raise NotImplementedError('vcov="unconditional" with two-way clusters')
     name = res._group_names[0]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InferenceWarning)  # of few clusters, said before
+        warnings.simplefilter("ignore", InferenceWarning)  # warning of few clusters, which the fit has given
         try:
             found = res.model._cov_keywords("cluster", {"groups": name})
             same = np.array_equal(res.with_cov("cluster", groups=name)._cov.matrix, res._cov.matrix)
@@ -269,7 +271,7 @@ def _clusters(res: Any) -> ndarray:
 
 # -------------------------------------------------------------------------------------------------------- results
 class LabelledEstimates:
-    """Estimates of averages with their covariance, labelled: what marginal effects and predictions share."""
+    """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
     _heading = "estimate"
 
@@ -283,7 +285,7 @@ class LabelledEstimates:
         self._order = self._display_order(len(estimands))
 
     def _display_order(self, E: int) -> ndarray:
-        """Places of the numbers in tables: level by level of the response, in its own order."""
+        """Order of the numbers in tables: by level of the response, in the levels' own order."""
         if not self._levels:
             return np.arange(E)
         L = len(self._levels)
@@ -325,7 +327,7 @@ class LabelledEstimates:
         return len(self._value)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """A table of the estimates."""
+        """Table of the estimates."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -348,7 +350,7 @@ class MarginalEffects(LabelledEstimates):
         self._tested = not getattr(res, "_regularised", False)
 
     def _table(self, values: ndarray, name: str) -> Any:
-        """A Series; with several classes a DataFrame with a column a level."""
+        """Label values as a Series; with several classes as a DataFrame with a column a level."""
         series = self._series(values, name)
         if not self._levels:
             return series
@@ -359,12 +361,12 @@ class MarginalEffects(LabelledEstimates):
 
     @property
     def margeff(self) -> Any:
-        """The effects: by variable or, with several classes, also a column a level."""
+        """Effects by variable; with several classes a column a level."""
         return self._table(self._value, "margeff")
 
     @property
     def margeff_se(self) -> Any:
-        """Their standard errors."""
+        """Standard errors of the effects."""
         return self._table(self._se, "margeff_se")
 
     @property
@@ -417,7 +419,7 @@ class MarginalEffects(LabelledEstimates):
         return pd.DataFrame(data, index=self._index)
 
     def summary(self, alpha: float = 0.05) -> Summary:
-        """The table with what it is of.
+        """Summary: the table of effects with facts about model, method and rows.
 
         Parameters
         ----------

@@ -27,17 +27,17 @@ from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
 
-STRAIGHT = 1e-9  # of a column's size, that a line through the design may miss
-JUMP = 1e-6  # of t, that a value found may miss
-FLAT = 1e-13  # of a function's change between the data's ends, that is none
-SAME = 1e-12  # of t, that is no difference between two p
-NEAR = 1e-3  # of the range of the data, in which a function that does not move is level
-TINY, LARGE = 1e-300, 1e300
-CLOSE, MOST = 4.0 * np.finfo(float).eps, 5_000  # of root finding: relative error, and steps
+MAX_BEND = 1e-9  # share of a column's size by which the design may leave the line through its ends
+MAX_MISS = 1e-6  # relative difference of t at the value found; beyond it the function jumps
+ROUNDING = 1e-13  # share of a function's change between the data's ends that counts as no change
+SAME = 1e-12  # relative difference of two t that counts as none
+LEVEL_WIDTH = 1e-3  # share of the data's range over which a constant function counts as level
+MIN_VALUE, MAX_VALUE = 1e-300, 1e300  # magnitudes of the variable that are searched
+ROOT_RTOL, ROOT_MAXITER = 4.0 * np.finfo(float).eps, 5_000
 EVEN = np.linspace(0.0, 1.0, 401)
 GRID = np.unique(np.concatenate([EVEN, 2.0 ** -np.arange(9, 31), 1.0 - 2.0 ** -np.arange(9, 31)]))
 AHEAD = np.linspace(0.0, 1.0, 17)[1:]
-HALVED = 2.0 ** -(2.0 ** np.arange(11))  # to 2**-1024
+HALVED = 2.0 ** -(2.0 ** np.arange(11))  # down to 2**-1024
 
 
 def inverse_predict(
@@ -73,13 +73,13 @@ def inverse_predict(
 
 
 def _say_missing(frame: pd.DataFrame, line: _VariableLine, values: ndarray, wanted: ndarray, variable: str) -> None:
-    """Warn of estimates that are NaN: of a p that no value has, or all values on a level piece."""
+    """Warn of NaN estimates: no value of the variable has p, or all values of a level piece have it."""
     flat = np.array([q in line.flat for q in wanted])
     out = np.isnan(frame["estimate"]) & np.isfinite(line.B) & ~flat
     if out.any():
         warn(
             f'no value of "{variable}" has {", ".join(f"p = {v:g}" for v in values[out])}: its function in the formula '
-            "does not go so far. Such estimates are NaN, and ends that are not reached those of its domain",
+            "does not reach it. Such estimates are NaN, and ends that are not reached those of its domain",
             InferenceWarning,
         )
     if flat.any():
@@ -103,7 +103,7 @@ def _probabilities(p: Any) -> ndarray:
 
 
 def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]) -> TypicalRows:
-    """One row with the other variables at typical or given values."""
+    """Row with the other variables at typical or given values."""
     offset = getattr(source.model, "_offset_column", None)
     if variable in at:
         raise ValueError(f'at= sets "{variable}", which is what is asked for')
@@ -149,11 +149,11 @@ def _check_value(name: str, value: Any, is_offset: bool) -> None:
 
 
 class _VariableLine:
-    """The linear predictor -A + t(v) B in a function t of one variable."""
+    """Linear predictor -A + t(v) B in a function t of one variable."""
 
     def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.function = f = OneVariable(source, row, name)
-        self.flat: dict[float, tuple[float, float]] = {}  # ends of the values that all have a predictor asked for
+        self.flat: dict[float, tuple[float, float]] = {}  # ends of level pieces by the predictor they have
         if source.lost(f.step) or source.lost(f.first):
             raise ValueError(
                 f'the slope of "{name}" is not estimable: its column was left out as a combination of others'
@@ -168,30 +168,30 @@ class _VariableLine:
         self.V = X @ source.V @ X.T
 
     def solve(self, wanted: float, alpha: float, method: str) -> tuple[float, float, float, float, str]:
-        """Estimate, standard error, ends and shape of the set, in the variable's units; NaN where no value reaches."""
+        """Estimate, standard error, ends and shape of the set, in the variable's units; NaN where no value has p."""
         found, value = inverse.ratio(wanted - self.A, self.B, self.V, alpha, method), self.function.value
         v, beyond = value(found.estimate)
         (low, below), (high, above) = value(found.low), value(found.high)
         shape = found.shape
-        if shape == INTERVAL and (below > 0 or above < 0):  # all of it out of reach
+        if shape == INTERVAL and (below > 0 or above < 0):  # the whole interval is out of reach
             low = high = np.nan
         elif shape == RAYS and (below > 0 or above < 0):
             low, high, shape = value(-np.inf)[0], value(np.inf)[0], LINE
-        elif shape == RAYS:  # a ray beyond the reach is empty
+        elif shape == RAYS:  # a ray out of reach is empty
             low, high = np.nan if below else low, np.nan if above else high
         level = None if beyond else self.function.level(v)
         if level is not None:
             self.flat[wanted] = level
         if beyond or level is not None:
             return np.nan, np.nan, low, high, shape
-        with np.errstate(divide="ignore"):  # infinite at a level point, as of (x - a)**3
+        with np.errstate(divide="ignore"):  # infinite where the slope is 0, as of (x - a)**3
             se = np.divide(found.se, np.abs(self.function.slopes(np.array([v]))[0]))
         return v, float(se), low, high, shape
 
 
 # ---------------------------------------------------------------------------------------- the function of the variable
 class OneVariable:
-    """t(v) of a design x0 + t(v) x1: 0 and 1 at the least and the largest value in the fit at which there is one.
+    """Function t(v) of a design x0 + t(v) x1: 0 and 1 at the smallest and largest finite value in the fit.
 
     Parameters
     ----------
@@ -218,13 +218,14 @@ class OneVariable:
 
     def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.source, self.row, self.name = source, row, name
-        self._missed: dict[float, tuple[float, tuple[float, int]]] = {}  # a t out of reach, and what was found instead
+        # by sign, a t out of reach and the end found for it
+        self._missed: dict[float, tuple[float, tuple[float, int]]] = {}
         self.low, self.high = self._range()
         few = np.array([0.0, 0.25, 0.6, 1.0])
         if not source.blockwise:
             self._check_row_by_row(self._between_ends(few))
         t, self.linear = None, all(affine(code, name) for code in self._codes())
-        if self.linear:  # unless a product of two
+        if self.linear:  # a product of two affine factors is not linear
             t = self._straight(self._between_ends(few))
             self.linear = bool(np.allclose(t, few, rtol=1e-12, atol=0.0))
         if not self.linear:
@@ -239,7 +240,7 @@ class OneVariable:
         return ranges[self.name][0], ranges[self.name][1]
 
     def _set_range(self) -> None:
-        """Narrow the range to values that the function has: rows at its ends may be incomplete, as of a log."""
+        """Narrow the range to the domain of the function; a log may leave rows at the ends incomplete."""
         v = self._between_ends(EVEN)
         there = v[np.isfinite(self._rows(v)).all(axis=1)]
         if len(there):
@@ -251,7 +252,7 @@ class OneVariable:
         return v
 
     def _codes(self) -> list[str]:
-        """The factors of the formula that hold the variable; none of a design of arrays, which is linear."""
+        """Factors of the formula with the variable; empty for a design from arrays, which is linear."""
         factors = getattr(self.source.design, "factors", {})
         return [code for code, f in factors.items() if self.name in f.expression.columns]
 
@@ -273,7 +274,7 @@ class OneVariable:
             )
 
     def _straight(self, v: ndarray) -> ndarray:
-        """t at some values, the ends first and last; refused where the design leaves the line through its ends."""
+        """Function t at some values, the ends first and last; refuses a design off the line through its ends."""
         rows, of = self._rows(v), f'"{self.name}" between {self.low:g} and {self.high:g}'
         if not np.isfinite(rows).all():
             raise DataError(f"the design is not finite for {of}")
@@ -285,17 +286,17 @@ class OneVariable:
             raise DataError(f"the design does not move with {of}")
         t = self._place(rows)
         size = np.maximum(np.abs(rows), np.maximum(np.abs(rows[0]), np.abs(rows[-1])))
-        if (np.abs(rows - self.first - t[:, None] * self.step) > STRAIGHT * size).any():
+        if (np.abs(rows - self.first - t[:, None] * self.step) > MAX_BEND * size).any():
             raise self._refused()
         moved = self.step[0] != 0
-        self.noise = FLAT + 4.0 * np.finfo(float).eps * float((size[:, moved] / np.abs(self.step[0, moved])).max())
+        self.noise = ROUNDING + 4.0 * np.finfo(float).eps * float((size[:, moved] / np.abs(self.step[0, moved])).max())
         return t
 
     def _check(self, v: ndarray, t: ndarray) -> None:
-        """Refuse what turns, or is level between jumps."""
+        """Refuse a function that is not monotone, or that is a step function."""
         slopes = self.slopes(v)
         if np.isnan(slopes).all():
-            self._slopes(v[len(v) // 2 :][:1])  # which says why
+            self._slopes(v[len(v) // 2 :][:1])  # raises the error that says why
         if not self._proved() and ((np.diff(t) < -self.noise).any() or self._falls(slopes).any()):
             raise self._refused()
         if not slopes[~np.isnan(slopes)].any():
@@ -329,7 +330,7 @@ class OneVariable:
             return self.row.over(self.name, v).collapsed(list(range(len(v))), rows_of)
 
     def _place(self, rows: ndarray) -> ndarray:
-        """t of rows of the design: 0 at the first, 1 at the last value."""
+        """Function t from rows of the design: 0 at the first, 1 at the last value."""
         return self._along(rows - self.first)
 
     def _along(self, changes: ndarray) -> ndarray:
@@ -342,11 +343,11 @@ class OneVariable:
         return float(self.at(np.array([v]))[0])
 
     def at(self, v: ndarray) -> ndarray:
-        """t(v) at values one after another; NaN from the bounds of a spline on."""
+        """Function t(v) at ordered values; NaN beyond the bounds of a spline."""
         return _each(lambda some: self._place(self._rows(some)), v, beyond=True)
 
     def slopes(self, v: ndarray) -> ndarray:
-        """dt/dv; NaN where there is none."""
+        """Derivatives dt/dv; NaN where the function has none."""
         if self.linear:
             return np.full(len(v), 1.0 / (self.high - self.low))
         out, there = np.full(len(v), np.nan), np.isfinite(v)
@@ -359,7 +360,7 @@ class OneVariable:
 
     # --------------------------------------------------------------------------------------------------- inverse
     def value(self, t: float) -> tuple[float, int]:
-        """The value v with t(v) = t, and 0; or the end of the domain where t is below (-1) or above (1) its reach."""
+        """Inverse: the value v with t(v) = t, and 0; or an end of the domain and -1 or 1 for t out of reach."""
         if self.linear or np.isnan(t):
             return self.low + t * (self.high - self.low), 0
         if -SAME <= t <= 1.0 + SAME:
@@ -373,24 +374,24 @@ class OneVariable:
         return found
 
     def _between(self, a: float, b: float, t: float) -> float:
-        """The least value in [a, b] at which t is reached."""
+        """Smallest value in [a, b] at which the function reaches t."""
         from scipy.optimize import brentq
 
         def off(v: float) -> float:
             found = self._t(v) - t
-            return LARGE if np.isnan(found) else float(np.clip(found, -LARGE, LARGE)) or TINY
+            return MAX_VALUE if np.isnan(found) else float(np.clip(found, -MAX_VALUE, MAX_VALUE)) or MIN_VALUE
 
         if off(a) >= 0 or off(b) <= 0:
             v = a if off(a) >= 0 else b
         else:
-            v = brentq(off, a, b, xtol=TINY, rtol=CLOSE, maxiter=MOST)
-        if abs(off(v)) <= JUMP * max(1.0, abs(t)):
+            v = brentq(off, a, b, xtol=MIN_VALUE, rtol=ROOT_RTOL, maxiter=ROOT_MAXITER)
+        if abs(off(v)) <= MAX_MISS * max(1.0, abs(t)):
             return v
         sides = np.clip(v + 8.0 * np.spacing(abs(v)) * np.array([-1.0, 1.0]), a, b)
         ends, slopes = self.at(sides), np.nan_to_num(self.slopes(sides))
-        if not np.isfinite(ends).all():  # next to a pole, to rounding
+        if not np.isfinite(ends).all():  # v is at a pole up to rounding
             return v
-        if ends[1] - ends[0] <= 2.0 * slopes.max() * (sides[1] - sides[0]):  # so steep that there is no number between
+        if ends[1] - ends[0] <= 2.0 * slopes.max() * (sides[1] - sides[0]):  # steep, with no float between
             return v
         raise NotImplementedError(
             f'inverse_predict() of "{self.name}", which enters by a function that jumps at {v:g} '
@@ -398,10 +399,10 @@ class OneVariable:
         )
 
     def _walk(self, t: float, sign: float) -> tuple[float, int]:
-        """From an end of the data on while the function goes on the same way: up to t, or to where it ends or turns."""
+        """Walk from an end of the data while the function stays monotone, up to t or to the end of its domain."""
         a, here = (self.high, 1.0) if sign > 0 else (self.low, 0.0)
         step, bad = self.high - self.low, None  # the first value known to lie beyond the end
-        large = LARGE if np.isfinite(t) else 1e12 * step
+        large = MAX_VALUE if np.isfinite(t) else 1e12 * step
         while abs(a) <= large:
             v = _ahead(a, a + sign * step) if bad is None else _narrowed(a, bad)
             if not len(v):
@@ -412,9 +413,9 @@ class OneVariable:
                 k = int(np.argmax(reached))
                 before, past = float(v[k - 1]) if k else a, float(v[k])
                 return self._between(min(before, past), max(before, past), t), 0
-            if good == len(v) and bad is None and (np.abs(ts - here) <= FLAT * max(1.0, abs(here))).all():
+            if good == len(v) and bad is None and (np.abs(ts - here) <= ROUNDING * max(1.0, abs(here))).all():
                 on = np.isfinite(t) and abs(t - here) <= SAME * max(1.0, abs(t)) and self.slopes(np.array([a]))[0] == 0
-                return (a, 0) if on else (sign * np.inf, int(sign))  # it levels off
+                return (a, 0) if on else (sign * np.inf, int(sign))  # the function levels off
             if good < len(v):
                 bad = float(v[good])
             if good:
@@ -423,10 +424,10 @@ class OneVariable:
         return sign * np.inf, 0 if np.isfinite(t) else int(sign)
 
     def _followed(self, a: float, here: float, v: ndarray, sign: float, poles: bool) -> tuple[ndarray, int]:
-        """t at values one after another, and at how many of them it has gone on as before."""
+        """Function t at ordered values, and the number of values over which it stays monotone."""
         ts = self.at(v)
         with np.errstate(invalid="ignore"):
-            good = np.isfinite(ts) & (sign * np.diff(ts, prepend=here) >= -FLAT * max(1.0, abs(here)))
+            good = np.isfinite(ts) & (sign * np.diff(ts, prepend=here) >= -ROUNDING * max(1.0, abs(here)))
         good[good] = ~self._falls(self.slopes(v[good]))
         if poles:
             good |= ts == sign * np.inf
@@ -437,10 +438,10 @@ class OneVariable:
 
     # ------------------------------------------------------------------------------------------------ level pieces
     def level(self, v: float) -> tuple[float, float] | None:
-        """The ends of the values around v at all of which the function is the same; None where it moves at v."""
+        """Ends of the level piece around v; None where the function is not level at v."""
         if self.linear or not np.isfinite(v):
             return None
-        t, near = self._t(v), NEAR * max(self.high - self.low, abs(v)) * np.array([0.25, 0.5, 1.0])
+        t, near = self._t(v), LEVEL_WIDTH * max(self.high - self.low, abs(v)) * np.array([0.25, 0.5, 1.0])
         sides = [self._is_level(v + sign * near, t) for sign in (-1.0, 1.0)]
         if not any(sides):
             return None
@@ -452,8 +453,8 @@ class OneVariable:
         return bool(same.all() and (self.slopes(v) == 0).all())
 
     def _edge(self, v: float, t: float, sign: float) -> float:
-        """Where a level piece ends."""
-        steps = NEAR * max(self.high - self.low, abs(v)) * 2.0 ** np.arange(30)
+        """End of a level piece from v in the direction of a sign."""
+        steps = LEVEL_WIDTH * max(self.high - self.low, abs(v)) * 2.0 ** np.arange(30)
         same = np.abs(self.at(v + sign * steps) - t) <= SAME * max(1.0, abs(t))
         if same.all():
             return sign * np.inf
@@ -463,11 +464,12 @@ class OneVariable:
         def side(v: float) -> float:
             return -1.0 if abs(self._t(v) - t) <= SAME * max(1.0, abs(t)) else 1.0
 
-        return bisect(side, v + sign * steps[k - 1], v + sign * steps[k], xtol=TINY, rtol=CLOSE, maxiter=MOST)
+        inner, outer = v + sign * steps[k - 1], v + sign * steps[k]
+        return bisect(side, inner, outer, xtol=MIN_VALUE, rtol=ROOT_RTOL, maxiter=ROOT_MAXITER)
 
 
 def _each(f: Callable[[ndarray], ndarray], v: ndarray, beyond: bool = False) -> ndarray:
-    """f of all values at once, or of halves where it refuses some; NaN of those, and of all beyond one of them."""
+    """Apply f to all values, or to halves where f refuses some; NaN for refused values, or for all beyond one."""
     try:
         return f(v)
     except DataError:
@@ -481,7 +483,7 @@ def _each(f: Callable[[ndarray], ndarray], v: ndarray, beyond: bool = False) -> 
 
 
 def _ahead(a: float, b: float) -> ndarray:
-    """Values from a, without it, to b; 0 among them."""
+    """Values from a (exclusive) to b, including 0 if it is between."""
     v = a + AHEAD * (b - a)
     if a * b < 0:
         v = np.unique(np.append(v, 0.0))
@@ -490,7 +492,7 @@ def _ahead(a: float, b: float) -> ndarray:
 
 
 def _narrowed(a: float, b: float) -> ndarray:
-    """Values strictly between a and b, from a on; towards 0, and from it, by magnitude."""
+    """Values strictly between a and b, starting at a; by orders of magnitude if one end is 0."""
     if b == 0:
         v = a * HALVED
     elif a == 0:
@@ -498,4 +500,4 @@ def _narrowed(a: float, b: float) -> ndarray:
     else:
         v = np.unique(_ahead(a, b))
         v = v if b > a else v[::-1]
-    return v[(v != a) & (v != b) & ((np.abs(v) >= TINY) | (v == 0))]
+    return v[(v != a) & (v != b) & ((np.abs(v) >= MIN_VALUE) | (v == 0))]

@@ -18,13 +18,13 @@ Variables = str | Sequence[str] | Mapping[str, Any] | None
 
 
 class Margins:
-    """Mixin of results with a formula or columns by name: what the fit says of its variables."""
+    """Mixin of results with marginal effects, adjusted predictions, contrasts and inverse predictions of variables."""
 
     model: Any
     _cov: Any
 
     def _margin_source(self) -> LinearPredictors:
-        """The fit as averages over rows see it."""
+        """Linear predictors of the fit for averages over rows."""
         raise NotImplementedError
 
     @requires(Needs.SPREAD)
@@ -233,7 +233,7 @@ class Margins:
         alpha: float = 0.05,
         method: str = "fieller",
     ) -> pd.DataFrame:
-        """The value of a variable at which the event has probability p: effective doses, thresholds.
+        """Inverse prediction: the value of a variable at which the event has probability p (effective dose, threshold).
 
         It is for binary models.
 

@@ -1,4 +1,4 @@
-"""Options of margins: over which rows, with which variables set to which values, by which groups."""
+"""Options of margins: the rows averaged over, the values that variables are set to, and the groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_word(name: str, word: Any, known: Any) -> None:
 
 
 def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | None) -> list[str]:
-    """The variables asked for, in the order of the formula if there is no other."""
+    """Variables asked for, in the order of the formula by default."""
     if variables is None:
         return source.variables
     names = [variables] if isinstance(variables, str) else list(variables)
@@ -38,7 +38,7 @@ def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | N
 
 
 class Settings:
-    """Over which rows, with which variables set to which values, by which groups.
+    """Settings of margins: the rows averaged over, the values that variables are set to, and the groups.
 
     Attributes
     ----------
@@ -59,14 +59,14 @@ class Settings:
 
     @property
     def table(self) -> Any:
-        """The rows that kinds of variables are read from."""
+        """Rows from which kinds of variables are read."""
         return self.observed.table
 
     @classmethod
     def read(
         cls, res: Any, source: LinearPredictors, at: Any, atexog: Any, over: Any, newdata: Any, equal: bool = False
     ) -> Settings:
-        """What a user asked for, checked."""
+        """Check the options of a user."""
         if not isinstance(at, (str, Mapping, pd.DataFrame)):
             with suppress(DataError, NotImplementedError):
                 at = as_frame(at)
@@ -96,7 +96,7 @@ class Settings:
 
     @classmethod
     def _of_frame(cls, res: Any, source: LinearPredictors, at: pd.DataFrame) -> Settings:
-        """Each row of a table a setting."""
+        """Settings from a table, one for each row."""
         if not len(at):
             raise DataError("at= is a DataFrame without rows")
         offset = source.offset_name
@@ -123,7 +123,7 @@ class Settings:
         return self
 
     def leave_out(self, slopes: Sequence[str] = (), cell: Mapping[str, Any] | None = None) -> None:
-        """Leave rows out that lack a value which is needed: the same for all averages of a table.
+        """Leave out rows that lack a needed value, equally for all averages of a table.
 
         Parameters
         ----------
@@ -147,12 +147,12 @@ class Settings:
             whole.source._say(why, InferenceWarning)
 
     def averages(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[tuple[tuple[Any, ...], list[Any]]]:
-        """Labels of each setting with what is wanted there; see `RowsInMemory.averages`."""
+        """Labels of each setting with its averages; see `RowsInMemory.averages`."""
         rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
         return list(zip(self.labels, rows.averages(self.grid, wanted, keep), strict=True))
 
     def check_unconditional(self, res: Any) -> None:
-        """Refuse what unconditional standard errors are not known for."""
+        """Refuse fits and rows without known unconditional standard errors."""
         name = type(res.model).__name__
         if isinstance(self.observed, RowsInParts):
             raise NotImplementedError(
@@ -163,7 +163,7 @@ class Settings:
             raise NotImplementedError(
                 f'vcov="unconditional" with at="{self.at}": only averages over the rows of a sample vary with it'
             )
-        if not self.observed.fitted:  # of another sample: whatever the estimate's covariance is
+        if not self.observed.fitted:  # new rows are a sample of their own: any covariance of the estimate will do
             return
         if not hasattr(res.model, "_objective"):
             some = registry.listed(registry.REGRESSIONS)
@@ -196,7 +196,7 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
 
 
 def _by_place(source: LinearPredictors, name: Any) -> Any:
-    """The name of an array's column that was given by place, as in statsmodels."""
+    """Name of an array's column that was given by place, as in statsmodels."""
     if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
         return name
     names = getattr(source.design, "xnames", None)
@@ -229,7 +229,7 @@ def _groups(source: LinearPredictors, over: Any, newdata: Any) -> tuple[ndarray,
 
 
 def beside_rows(model: Any, values: Any, name: str) -> pd.Series:
-    """One value a row of the fit, of those given beside these rows, the table, or the table before `subset`.
+    """Align values with the rows of the fit, from values given for these rows, the table, or the table before `subset`.
 
     A Series is matched by label, by position where its index is that of one of the three; an array by its length.
     """
@@ -245,6 +245,6 @@ def beside_rows(model: Any, values: Any, name: str) -> pd.Series:
 
 
 def is_dummy(column: pd.Series) -> bool:
-    """Whether the values there are 0 and 1 alone."""
+    """Whether all values that are not missing are 0 or 1."""
     values = column.dropna().to_numpy()
     return bool(len(values)) and bool(np.isin(values, (0, 1)).all())

@@ -56,7 +56,7 @@ def adjusted_predictions(
 
 
 def _cells(source: LinearPredictors, variables: Variables, table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each combination of the values that variables are set to."""
+    """Cells: combinations of the values that variables are set to."""
     if variables is None:
         return [{}]
     if isinstance(variables, str):
@@ -83,7 +83,7 @@ def _cells(source: LinearPredictors, variables: Variables, table: pd.DataFrame) 
 
 def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
     """Refuse a variable that is set twice."""
-    rows = found.at == "rows" and found.observed.codes is not None  # of a table that sets all variables
+    rows = found.at == "rows" and found.observed.codes is not None  # settings from a table set all variables
     both = [name for name in cell if rows or name in found.grid[0]]
     if both:
         raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
@@ -104,12 +104,12 @@ class AdjustedPredictions(LabelledEstimates):
 
     @property
     def predicted(self) -> pd.Series:
-        """The predictions."""
+        """Predictions by cell."""
         return self._series(self._value, "predicted")
 
     @property
     def se(self) -> pd.Series:
-        """Their standard errors, by the delta method."""
+        """Standard errors of the predictions, by the delta method."""
         return self._series(self._se, "se")
 
     @cached_property
@@ -118,7 +118,7 @@ class AdjustedPredictions(LabelledEstimates):
         return contrasts.Probabilities(self._covariance, *parts)
 
     def _scale(self) -> tuple[ndarray, ndarray, Any]:
-        """What is nearly normal, its standard error, and the way back."""
+        """Estimates on a nearly normal scale, their standard errors, and the inverse transformation."""
         if self.which == "linear":
             return self._value, self._se, np.asarray
         link = None if self._levels else self._source.outcome.link  # type: ignore[union-attr]
@@ -202,7 +202,7 @@ class AdjustedPredictions(LabelledEstimates):
 
 
 def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
-    """`contrasts.joint_critical_value` of some estimates; only "tukey" needs all of their covariance."""
+    """Joint critical value of some estimates; only "tukey" needs their full covariance."""
     R = contrasts.correlation(C.in_units(at)) if adjust == "tukey" else None
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
@@ -235,7 +235,7 @@ class Contrasts:
         )
 
     def _pairs(self, found: AdjustedPredictions, contrast: str):
-        """Places of the two sides of each contrast, its labels, and which family it is of."""
+        """Places of both sides of each contrast, its labels, and the number of its family."""
         L = max(len(found._levels), 1)
         order = found.results.model._order if found._levels else [0]
         first, second, rows, family = [], [], [], []
@@ -265,12 +265,12 @@ class Contrasts:
 
     @property
     def estimate(self) -> pd.Series:
-        """The comparisons."""
+        """Estimates of the contrasts."""
         return self._series(_exp(self._centre) if self._exponential else self._centre, self.comparison)
 
     @property
     def se(self) -> pd.Series:
-        """Their standard errors; of a ratio that of its log times the ratio."""
+        """Standard errors of the contrasts; of a ratio the standard error of its log times the ratio."""
         se = self._se * _exp(self._centre) if self._exponential else self._se
         return self._series(se, "se")
 
@@ -282,7 +282,7 @@ class Contrasts:
 
     @property
     def _families(self) -> list[ndarray]:
-        """Places of the contrasts that are adjusted for each other."""
+        """Places of the contrasts of each family, which are adjusted for each other."""
         order = np.argsort(self._family, kind="stable")
         return np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
 
@@ -316,7 +316,7 @@ class Contrasts:
         return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """The comparison, se, z, pvalue, ci_lower, ci_upper.
+        """Table of the comparison, se, z, pvalue, ci_lower and ci_upper.
 
         Parameters
         ----------
@@ -340,7 +340,7 @@ class Contrasts:
 
 
 def _exp(x: ndarray) -> ndarray:
-    """exp(x), infinite beyond the largest double."""
+    """Exponential, infinite beyond the largest double, without a warning."""
     with np.errstate(over="ignore"):
         return np.exp(x)
 

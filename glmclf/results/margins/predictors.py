@@ -28,7 +28,7 @@ MISSING_LEVEL = "(missing)"
 
 
 class LinearPredictors:
-    """A fit as averages over rows see it.
+    """Base class of linear predictors of a fit, as functions of the columns of a table.
 
     Attributes
     ----------
@@ -66,17 +66,17 @@ class LinearPredictors:
 
     @property
     def offset_name(self) -> str | None:
-        """The column that the offset was given as; it may be a variable of the formula, too."""
+        """Column that gives the offset, which may also be a variable of the formula."""
         name = getattr(self.model, "_offset_column", None)
         return name if isinstance(name, str) else None
 
     def offset_of(self, values: ndarray) -> ndarray:
-        """Offsets as predictors take them, of values of the offset's column."""
+        """Offsets of linear predictors from values of the offset's column."""
         relative = getattr(self.model, "_relative", None)
         return values if relative is None else relative(values)
 
     def check(self, name: Any) -> str:
-        """A variable's name, or an error that says which there are."""
+        """Check the name of a variable; the error lists the known ones."""
         known = self.variables
         if name in known:
             return name
@@ -86,20 +86,21 @@ class LinearPredictors:
         raise DataError(f'"{name}" is no variable of the model.{more} {hint}')
 
     def check_slope(self, name: str) -> None:
-        """DerivativeError where nothing can be differentiated in a variable, whatever the rows are."""
+        """Raise DerivativeError where the design has no derivative in a variable, whatever the rows."""
         if hasattr(self.design, "factors"):
-            from glmclf.data.derivatives.design import refuse_variable  # and with it all that reads formulas
+            from glmclf.data.derivatives.design import refuse_variable  # loads the readers of formulas
 
             refuse_variable(name, self.design.columns, self.design.factors.values())
 
     def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
-        """Levels of a variable that is a factor, the base first; None of one that is a number."""
+        """Levels of a factor, the base first; None for a number."""
         column = getattr(self.design, "columns", {}).get(name)
         if column is None:
             return None
         for code, factor in self.design.factors.items():
             if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
-                known = [level for level in factor.levels if level != MISSING_LEVEL]  # of naive Bayes
+                # naive Bayes may have a level for missing values
+                known = [level for level in factor.levels if level != MISSING_LEVEL]
                 base = self._base(code, len(factor.levels))
                 return [known[base], *known[:base], *known[base + 1 :]] if base < len(known) else known
         if column.kind == "bool":
@@ -110,14 +111,14 @@ class LinearPredictors:
         return None
 
     def in_order(self, name: str, levels: list[Any]) -> list[Any]:
-        """Levels of a factor in their order, wherever the base is."""
+        """Levels of a factor in their own order, instead of the base first."""
         for factor in getattr(self.design, "factors", {}).values():
             if factor.levels is not None and name in (factor.expression.bare, factor.expression.categorised):
                 return list(factor.levels)
         return levels
 
     def _base(self, code: str, n: int) -> int:
-        """Place of the level whose columns are all 0; the first where the coding has none."""
+        """Place of the base level, whose columns are all 0; the first if the coding has no such level."""
         for subterm in getattr(self.design, "subterms", []):
             if subterm.factors == (code,) and code in subterm.contrasts:
                 zero = np.flatnonzero(~subterm.contrasts[code].any(axis=1))
@@ -127,24 +128,24 @@ class LinearPredictors:
     # ---------------------------------------------------------------------------------------------------- rows
     @property
     def blockwise(self) -> bool:
-        """Whether rows can be evaluated some at a time: no term looks across rows."""
+        """Whether rows can be evaluated in blocks, as no term depends on other rows."""
         return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
 
     @property
     def block_size(self) -> int:
-        """Rows that are expanded at a time."""
+        """Number of rows that are evaluated at a time."""
         K = self.outcome.K
         return expanded_rows(max(len(getattr(self.design, "xnames", self.V)), K * K))
 
     def fit_table(self) -> pd.DataFrame:
-        """The rows of the fit, with all columns that are there."""
+        """Table of the rows of the fit, with all its columns."""
         if hasattr(self.design, "factors"):
             return self.model._fit_table()
         r = self.model._rows
         return pd.DataFrame(r.X[:].toarray(), index=r.index, columns=self.design.xnames)
 
     def as_table(self, newdata: Any) -> pd.DataFrame:
-        """Other rows as a table; those of a design of arrays may be an array."""
+        """Convert new rows to a table; rows for a design from arrays may be an array."""
         if isinstance(newdata, pd.DataFrame):
             return newdata
         if is_sparse(newdata) and hasattr(self.model, "_new_columns"):
@@ -154,7 +155,7 @@ class LinearPredictors:
         return as_frame(newdata, scalars=True)
 
     def table(self, newdata: Any = None) -> pd.DataFrame:
-        """The rows of the fit, or others, with the columns that the design uses; labels as categories."""
+        """Table of the rows of the fit, or of new rows, with the columns of the design; labels as categories."""
         frame = self.fit_table() if newdata is None else self.as_table(newdata)
         names = {str(c): c for c in frame.columns}
         lost = [name for name in self.design.variables if name not in names]
@@ -171,7 +172,7 @@ class LinearPredictors:
         return self._checked(pd.DataFrame(chosen, index=frame.index), newdata)
 
     def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
-        """The table, if its values are such that the model can have."""
+        """Check that the values of a table are in the domain of the model, and return it."""
         return table
 
     def raw(self, table: pd.DataFrame) -> ndarray:
@@ -191,19 +192,19 @@ class LinearPredictors:
             raise DataError(f"{where} is infinite at these values of the variables: set others, in at=")
 
     def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
-        """Which columns of the table each raw column is made of: (variables, raw columns)."""
+        """Variables from which raw columns are computed: (variables, raw columns) each."""
         raise NotImplementedError
 
     def rows(self, raw: ndarray) -> ndarray:
-        """Rows that the parameters belong to."""
+        """Convert raw rows to rows of regressors, which the parameters multiply."""
         raise NotImplementedError
 
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        """Their derivatives, from raw rows and derivatives."""
+        """Derivatives of the regressors, from raw rows and their derivatives."""
         raise NotImplementedError
 
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
-        """Linear predictors as the outcome takes them."""
+        """Linear predictors from raw rows, regressors and offset."""
         raise NotImplementedError
 
     def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
@@ -211,7 +212,7 @@ class LinearPredictors:
         raise NotImplementedError
 
     def lost(self, raw: ndarray) -> bool:
-        """Whether some rows, or changes of rows, rest on coefficients that were left out; said once."""
+        """Whether some rows, or changes of rows, need omitted coefficients; warns once."""
         return False
 
     def _say(self, message: str, category: type[Warning] = DataWarning) -> None:
@@ -221,7 +222,7 @@ class LinearPredictors:
 
 
 def derivative(design: Any, table: pd.DataFrame, name: str) -> Any:
-    """dX/d variable of the rows of a table."""
+    """Derivative of the design in a variable, dX/dv, for the rows of a table."""
     if design.formula is None and hasattr(design, "xnames") and not hasattr(design, "factors"):
         out = np.zeros((len(table), len(design.xnames)))
         out[:, design.xnames.index(name)] = 1.0
@@ -244,7 +245,7 @@ def design_parts(design: Any, skip: int = 0) -> list[tuple[tuple[str, ...], list
 
 
 class RegressionPredictors(LinearPredictors):
-    """What margins need of a regression."""
+    """Linear predictors of a regression."""
 
     def __init__(self, res: Any):
         super().__init__(res)
@@ -289,7 +290,7 @@ class RegressionPredictors(LinearPredictors):
             from glmclf.core.fit.estimate import at_infinity
 
             return at_infinity(steps[:, 0], signs_of_rows(found.cone, d)[0])[:, None]
-        infinite = (found.infinite.reshape(-1, self.k) != 0).any(axis=0)  # NaN, too
+        infinite = (found.infinite.reshape(-1, self.k) != 0).any(axis=0)  # NaN counts as infinite
         if (d[:, infinite] != 0).any():
             self._say(
                 f"effects through coefficients that are infinite ({self.res.separation}) are NaN with several classes: "
@@ -315,7 +316,7 @@ class RegressionPredictors(LinearPredictors):
 
 
 class GenerativePredictors(LinearPredictors):
-    """Of LDA, QDA and NaiveBayes, through the logit that they imply."""
+    """Base class of linear predictors of LDA, QDA and NaiveBayes, from their implied logit."""
 
     def __init__(self, res: Any):
         super().__init__(res)
@@ -330,7 +331,7 @@ class GenerativePredictors(LinearPredictors):
         self.levels = list(res.model._classes)
 
     def _estimate(self) -> tuple[ndarray, ndarray]:
-        """Coefficients about the features' centre, (K-1, m), and their covariance of the fit's type."""
+        """Coefficients about the features' centre, (K-1, m), and their covariance, of the fit's type."""
         raise NotImplementedError
 
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
@@ -341,7 +342,7 @@ class GenerativePredictors(LinearPredictors):
 
 
 class DiscriminantPredictors(GenerativePredictors):
-    """LDA and QDA: raw rows are the features, z their products."""
+    """Linear predictors of LDA and QDA: raw rows are the features, z their products."""
 
     def raw(self, table: pd.DataFrame) -> ndarray:
         X = self.design.matrix(table)
@@ -371,7 +372,7 @@ class DiscriminantPredictors(GenerativePredictors):
 
 
 class NaiveBayesPredictors(GenerativePredictors):
-    """NaiveBayes: raw rows are the statistics T of the features."""
+    """Linear predictors of NaiveBayes: raw rows are the statistics T of the features."""
 
     def _values(self, table: pd.DataFrame) -> list[ndarray]:
         return self.design.values(table)
@@ -395,7 +396,7 @@ class NaiveBayesPredictors(GenerativePredictors):
         return self.res._parts.logit_slopes(self._values(table), derivative(self.design, table, name))
 
     def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
-        """Also of numbers that are 0 or 1 by their law."""
+        """Levels of a factor, or of a number that is 0 or 1 by its family; None for other numbers."""
         found = super().levels_of(name, table)
         uses = [f for f in self.model.features if name in f.columns]
         if found is None and uses and all(f.family == "bernoulli" and f.variables for f in uses):

@@ -1,4 +1,4 @@
-"""Rows that margins are averages over: those observed, with variables set to other values, in memory or in parts."""
+"""Rows that margins average over: observed rows with variables set to other values, in memory or in parts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingD
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.predictors import LinearPredictors
 
-KINDS = ("number", "bool", "label", "category")  # of variables that may be a factor, a count or 0 and 1; dates are not
+# kinds of columns that may be factors, counts or dummies; dates may not
+KINDS = ("number", "bool", "label", "category")
 
 
 class WantedAverage(NamedTuple):
-    """An average that is wanted: of an outcome, over rows of which a variable may be set or moved.
+    """Specification of an average: an outcome, over rows with a variable set or moved.
 
     Attributes
     ----------
@@ -49,12 +50,11 @@ class WantedAverage(NamedTuple):
     scaled: bool = False
 
 
-Found = list[Average] | DerivativeError  # averages by group, or why rows have no slope
+Found = list[Average] | DerivativeError  # averages by group, or the error of rows without a slope
 
 
 class RowBlock(NamedTuple):
-    """Some rows: raw columns, their slopes, the values of the variable, how the offset moves with it, the offset,
-    weights and groups."""
+    """Block of rows: raw columns, slopes, values of the variable, derivative of the offset, offset, weights, groups."""
 
     raw: ndarray
     slopes: ndarray | None
@@ -100,11 +100,11 @@ class RowsInMemory:
     def averages(
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
-        """What is wanted, with variables set to the values of each setting; `keep` what is averaged, row by row."""
+        """Averages wanted, with variables set to each setting; `keep` stores the averaged values row by row."""
         return [[_answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
 
     def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
-        """Averages by group over the rows as they are set."""
+        """Averages by group over the rows with their present settings."""
         raise NotImplementedError
 
 
@@ -119,7 +119,7 @@ def _answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
 
 @dataclass(frozen=True)
 class TypicalSums:
-    """Sums over rows by group that typical rows are made of; + is those of more rows.
+    """Sums over rows by group from which typical rows are computed; ``a + b`` adds more rows.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class TypicalSums:
         return TypicalSums(*sums, levels, offset)
 
     def filled(self) -> TypicalSums:
-        """With those of all rows where a group has none."""
+        """Fill groups without rows with the sums of all rows."""
         none = self.rows == 0
 
         def fill(A: ndarray) -> ndarray:
@@ -160,7 +160,7 @@ class TypicalSums:
 def effect_sums(
     source: LinearPredictors, blocks: Iterator[RowBlock], wanted: WantedAverage, keep: bool, groups: int
 ) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
-    """Sums by group, and what was summed: values and, of probabilities, their complements.
+    """Sums of effects by group, and the values summed with, for probabilities, their complements.
 
     A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
     """
@@ -182,7 +182,7 @@ def effect_sums(
 
 
 def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
-    """The outcome of some rows, with the columns that the parameters belong to, and the linear predictors."""
+    """Outcome of a block of rows, with its regressors, their derivatives and the linear predictors."""
     X = source.rows(block.raw)
     eta = source.predictors(block.raw, X, block.offset)
     lost = source.lost(block.raw)
@@ -204,13 +204,13 @@ def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
 
 
 def lacking(source: LinearPredictors, L: int) -> Average:
-    """The average over no row."""
+    """Average over no row: NaN."""
     value, gradient = np.full(L, np.nan), np.full((L, len(source.V)), np.nan)
     return Average(value, gradient, None, Ends(value, value, gradient, gradient))
 
 
 class ObservedRows(RowsInMemory):
-    """Rows as they are, but for variables that were set.
+    """Observed rows, except for variables that are set to a value.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ class ObservedRows(RowsInMemory):
         return other
 
     def complete(self, slopes: list[str]) -> ndarray:
-        """Which rows have all that the model needs, also the numbers that slopes are taken in."""
+        """Mask of the rows that have all variables of the model and of the slopes."""
         there = np.ones(len(self.table), dtype=bool)
         for name in slopes:
             there &= self.table[name].notna().to_numpy()
@@ -262,7 +262,7 @@ class ObservedRows(RowsInMemory):
         return there
 
     def subset(self, there: ndarray) -> Self:
-        """Some of the rows."""
+        """Subset of the rows."""
         offset = None if self.offset is None else self.offset[there]
         codes = None if self.codes is None else self.codes[there]
         return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
@@ -305,7 +305,7 @@ class ObservedRows(RowsInMemory):
 
     def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
         """Sums that averages are made of; see `effect_sums`."""
-        with np.errstate(all="ignore"):  # what is not finite is looked at afterwards
+        with np.errstate(all="ignore"):  # numbers that are not finite are checked afterwards
             return effect_sums(self.source, self._blocks(wanted.slope), wanted, keep, self.groups)
 
     def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
@@ -314,7 +314,7 @@ class ObservedRows(RowsInMemory):
         return averaged(self.source, sums, lambda: self.odd(wanted.slope), rows, rest)
 
     def odd(self, name: str | None) -> int:
-        """How many rows have a value of the design that is not a number."""
+        """Number of rows with a NaN in the design or its derivative."""
         odd = 0
         for block in self._blocks(name):
             bad = np.isnan(block.raw).any(axis=1)
@@ -341,7 +341,7 @@ class ObservedRows(RowsInMemory):
 
 
 def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
-    """Averages of sums; of those that are not numbers it is said how many rows' design is none."""
+    """Averages from sums; a warning of NaN averages has the number of rows with a NaN in the design."""
     with np.errstate(all="ignore"):
         found = sums.averages(rows, rest)
     n = odd() if any(np.isnan(e.value).any() for e in found) else 0
@@ -355,7 +355,7 @@ def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int],
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
-    """A column of one value; of labels as a category, which is read fast."""
+    """Column of one value, a category for a label, which is read fast."""
     if isinstance(value, (str, bytes)):
         codes = np.zeros(len(table), dtype=np.int8)
         return pd.Categorical.from_codes(codes, categories=pd.Index([value], dtype=object))
@@ -363,7 +363,7 @@ def _constant(table: pd.DataFrame, value: Any) -> Any:
 
 
 def _members(rows: ObservedRows) -> list[Any]:
-    """Places of the rows of each group, sorted once; None of a group without a row."""
+    """Places of the rows of each group, sorted once; None for a group without rows."""
     if rows.codes is None:
         return [slice(None)]
     by = GroupedRows(rows.codes, len(rows.codes))
@@ -374,7 +374,7 @@ def _members(rows: ObservedRows) -> list[Any]:
 
 
 def numbers_of(column: pd.Series, at: str) -> ndarray:
-    """A column as floats."""
+    """Convert a column to floats."""
     try:
         if column.dtype.kind in "mM":
             raise TypeError
@@ -393,7 +393,7 @@ def _codes_of(column: pd.Series, levels: list[Any]) -> ndarray:
 
 
 def median(v: ndarray, w: ndarray) -> float:
-    """The median of numbers that weigh w, missing ones aside."""
+    """Weighted median of numbers, missing values aside."""
     there = ~np.isnan(v)
     v, w = v[there], w[there]
     order = np.argsort(v, kind="stable")
@@ -430,12 +430,12 @@ def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
 
 
 # ------------------------------------------------------------------------------------------------------- in parts
-Sum = Callable[[ObservedRows, pd.Series | None], Any]  # of some rows, and of a column beside them
+Sum = Callable[[ObservedRows, pd.Series | None], Any]  # function of some rows and of a column for them
 Change = Callable[[ObservedRows, pd.Series | None], ObservedRows]
 
 
 def rows_to_average(source: LinearPredictors, newdata: Any = None) -> ObservedRows | RowsInParts:
-    """The rows of a fit or, in their place, others: in memory or in parts."""
+    """Rows of a fit, or new rows in their place, in memory or in parts."""
     others = None if newdata is None else as_source(newdata)
     if others is not None:
         return RowsInParts(source, _NewParts(source, others), others.names, fitted=False)
@@ -465,13 +465,13 @@ class _FitParts:
 
 
 class _NewParts:
-    """Sums over rows of a source that is new data."""
+    """Sums over the rows of new data in parts."""
 
     def __init__(self, source: LinearPredictors, rows: base.Source):
         self._source, self._rows = source, rows
 
     def __call__(self, f: Sum, beside: str | None) -> Any:
-        from glmclf.data.formula.across import refuse_across  # which loads patsy
+        from glmclf.data.formula.across import refuse_across  # loads patsy
 
         refuse_across(self._source.design)
         wanted = [*self._source.design.variables, self._source.offset_name, beside]
@@ -487,7 +487,7 @@ class _NewParts:
 
 
 class RowsInParts:
-    """Rows that are averaged over part by part, in one pass for all averages.
+    """Rows in parts, averaged over in one pass for all averages.
 
     Parameters
     ----------
@@ -510,7 +510,7 @@ class RowsInParts:
         self.table = _SeenValues(self)
 
     def total(self, f: Callable[[ObservedRows], Any]) -> Any:
-        """Sum of f over the rows of each part that are left, in their groups."""
+        """Sum of f over the rows of each part that are not left out, in their groups."""
 
         def part(rows: ObservedRows, beside: pd.Series | None) -> Any:
             for change in self._changes:
@@ -526,7 +526,7 @@ class RowsInParts:
         return other
 
     def by(self, over: Any) -> tuple[Self, list[Any]]:
-        """The rows in groups by a column, and the labels of these, sorted."""
+        """Group the rows by a column; return them with the sorted labels of the groups."""
         if not isinstance(over, str) or over not in self.names:
             hint, found = close_to(str(over), self.names), repr(over) if isinstance(over, str) else type(over).__name__
             raise DataError(f"over= of rows in a stream is the name of one of its columns; found {found}. {hint}")
@@ -563,20 +563,20 @@ class RowsInParts:
 
     def medians(self, names: list[str]) -> ndarray:
         """Medians of numbers, (groups, m)."""
-        def part(rows: ObservedRows) -> _Held:
+        def part(rows: ObservedRows) -> _GatheredNumbers:
             codes = np.zeros(len(rows.weights)) if rows.codes is None else rows.codes
             columns = [numbers_of(rows.table[name], "median") for name in names]
-            return _Held([np.column_stack([codes, rows.weights, *columns])])
+            return _GatheredNumbers([np.column_stack([codes, rows.weights, *columns])])
 
         code, w, *columns = np.concatenate(self.total(part)).T
-        groups = [code == g for g in range(self.groups)]  # one without a row has the medians of all
+        groups = [code == g for g in range(self.groups)]  # a group without rows has the medians of all rows
         groups = [own if own.any() else np.ones(len(code), dtype=bool) for own in groups]
         return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
 
     def averages(
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
-        """What is wanted, with variables set to the values of each setting."""
+        """Averages wanted, with variables set to the values of each setting."""
 
         def part(rows: ObservedRows) -> _SideBySide:
             sums = _SideBySide()
@@ -597,25 +597,24 @@ class RowsInParts:
 
 
 class _SideBySide(list):
-    """Sums over rows, one after another; + is those of more rows."""
+    """List of sums over rows; ``a + b`` adds them element by element."""
 
     def __add__(self, other: list[Any]) -> _SideBySide:
         return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
 
 
-class _Held(list):
-    """Numbers of rows in parts, which are not too many to be held; + is those of both."""
+class _GatheredNumbers(list):
+    """Numbers of rows in parts, gathered in memory if not too many; ``a + b`` has the numbers of both."""
 
-    def __add__(self, other: list[ndarray]) -> _Held:  # type: ignore[override]
-        both = _Held([*self, *other])
+    def __add__(self, other: list[ndarray]) -> _GatheredNumbers:  # type: ignore[override]
+        both = _GatheredNumbers([*self, *other])
         if sum(part.size for part in both) > MOST_GATHERED:
             raise RowsElsewhereError(too_many(sum(map(len, both))))
         return both
 
 
 class _SeenValues:
-    """Values of variables of rows in parts, by name: enough to tell levels, and whether numbers are 0, 1 or whole. All
-    are seen in one pass."""
+    """Values of variables of rows in parts, by name, as needed to find levels, dummies and counts, from one pass."""
 
     def __init__(self, rows: RowsInParts):
         self._rows = rows
@@ -639,7 +638,7 @@ class _SeenValues:
 
 
 class _GroupLabels:
-    """Values of a column that groups are by, in how many rows it is missing, and the rows; + is of both."""
+    """Labels of groups from a column, the number of rows where it is missing, and of all rows; ``a + b`` joins both."""
 
     def __init__(self, values: pd.Series, missing: int, n: int):
         self.values, self.missing, self.n = values, missing, n

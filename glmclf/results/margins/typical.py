@@ -1,4 +1,4 @@
-"""Typical rows, which averages may be taken at: numbers at a typical value, factors at the shares of their levels."""
+"""Typical rows for margins: numbers at a typical value, factors at the shares of their levels."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from glmclf.results.margins.rows import (
 )
 
 TYPICAL = ("mean", "median", "zero")
-MOST_CELLS = 200_000  # combinations of levels that one typical row is averaged over
+MAX_CELLS = 200_000  # combinations of levels that one typical row is averaged over
 
 
 class TypicalRows(RowsInMemory):
-    """One row a group: numbers at a typical value, factors as the average of the raw rows of their levels.
+    """Typical row of each group: numbers at a typical value, factors as the average of the raw rows of their levels.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class TypicalRows(RowsInMemory):
     ):
         self.source, self.point, self.shares, self.offsets = source, point, shares, offsets
         self.groups = len(point)
-        self.there = [True] * self.groups  # whether a group has rows to be typical of
+        self.there = [True] * self.groups  # whether a group has rows
 
     def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
         other = copy.copy(self)
@@ -69,7 +69,7 @@ class TypicalRows(RowsInMemory):
         return self._changed(name, lambda old: old + by)
 
     def over(self, name: str, values: ndarray) -> Self:
-        """The row of the first group once for each value of a number."""
+        """Repeat the row of the first group for each value of a number."""
         rows = [self.set(name, float(v)) for v in values]
         other = copy.copy(self)
         other.point, other.shares = [r.point[0] for r in rows], [r.shares[0] for r in rows]
@@ -85,12 +85,12 @@ class TypicalRows(RowsInMemory):
         return found
 
     def _together(self) -> Iterator[list[int]]:
-        """Groups with rows, so many at a time that a table of their cells stays small."""
+        """Batches of groups with rows, small enough that the table of their cells stays small."""
         some: list[int] = []
         cells = 0
         for g in np.flatnonzero(self.there).tolist():
             own = math.prod(len(levels) for levels, _ in self.shares[g].values())
-            if some and cells + own > MOST_CELLS:
+            if some and cells + own > MAX_CELLS:
                 yield some
                 some, cells = [], 0
             some.append(g)
@@ -112,8 +112,7 @@ class TypicalRows(RowsInMemory):
         return effect_sums(self.source, iter([block]), wanted, False, len(some))[0].averages()
 
     def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
-        """The averages of raw rows over independent levels, a row a group: each column over the factors it is made
-        of."""
+        """Averages of raw rows over independent levels, a row a group; each column over its own factors only."""
         by_factors: dict[tuple[str, ...], list[int]] = {}
         known = self.shares[groups[0]]
         for names, columns in self.source.parts():
@@ -128,14 +127,13 @@ class TypicalRows(RowsInMemory):
         return out
 
     def _cells(self, groups: list[int], factors: tuple[str, ...]) -> tuple[pd.DataFrame, ndarray, ndarray]:
-        """Combinations of levels of some factors for each group, the others at their first; weights; where each group
-        starts."""
+        """Combinations of levels of some factors for each group, with weights, and the start of each group."""
         grids, weights = [], []
         for g in groups:
             shares = self.shares[g]
             levels = [shares[n][0] if n in factors else shares[n][0][:1] for n in shares]
             cells = math.prod(len(some) for some in levels)
-            if cells > MOST_CELLS:
+            if cells > MAX_CELLS:
                 raise DataError(
                     f"a typical row would be an average over {cells} combinations of levels of {quoted(factors)}: use "
                     'at="overall", or set some of them'
@@ -154,7 +152,7 @@ class TypicalRows(RowsInMemory):
 
 
 def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> TypicalRows:
-    """The typical row of each group of rows.
+    """Typical row of each group of rows.
 
     Parameters
     ----------
@@ -169,11 +167,11 @@ def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> T
     source = rows.source
     factors = {name: source.levels_of(name, rows.table) for name in source.design.variables}
     numbers = [n for n in factors if factors[n] is None]
-    known = [n for n in numbers if n in source.variables]  # without the constant of an array
+    known = [n for n in numbers if n in source.variables]  # without the constant of an array's design
     labels = {n: levels for n, levels in factors.items() if levels}
     summed = numbers if at == "mean" else [n for n in numbers if n not in known]
     sums = rows.middles(summed, {} if at == "zero" else labels)
-    there, sums = sums.rows > 0, sums.filled()  # the shape of a group without rows is that of all
+    there, sums = sums.rows > 0, sums.filled()  # a group without rows has the values of all rows
     with np.errstate(invalid="ignore"):
         values = dict(zip(summed, (sums.numbers[0] / sums.numbers[1]).T, strict=True))
     if at == "zero":

@@ -1,4 +1,4 @@
-"""What acting on predictions is worth: net benefit by threshold, gain and lift."""
+"""Benefit of acting on predictions: net benefit by threshold, gain and lift."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
 
 
 class Calibration:
-    """How far events happen as often as predicted. Made by `calibration`, not by hand.
+    """Calibration of predicted probabilities. Made by `calibration`, not by hand.
 
     Numbers of a binary response are about its event; with several levels `table` has a row a level against all others.
 
@@ -84,7 +84,7 @@ class Calibration:
         return self._outcomes.one_against_rest(k)
 
     def _two(self, k: int) -> ndarray:
-        """log(1 - p) and log p of a level."""
+        """Log probabilities log(1 - p) and log p of a level."""
         if len(self._levels) == 2:
             return self._log_p[:, [1 - k, k]]
         z = self._scores[:, k]
@@ -97,7 +97,7 @@ class Calibration:
         return {k: calibration.smooth(self._scores[:, k], self._of(k)) for k in self._shown}
 
     def _numbers(self, k: int) -> dict[str, tuple[float, float]]:
-        """Measures of a level and their standard errors, NaN where there is none."""
+        """Measures of a level with their standard errors, NaN where a measure has none."""
         outcomes, p, smoothed = self._of(k), self._p[:, k], self._smoothed[k]
         large = in_the_large(self._two(k), outcomes)
         both = recalibrate(self._two(k), outcomes)
@@ -140,13 +140,15 @@ class Calibration:
 
     @property
     def intercept(self) -> Any:
-        """Calibration in the large: the logit intercept a of log odds a + logit(p), 0 if events are as many as
-        predicted. A number or, with several levels, a Series."""
+        """Calibration in the large: the intercept a of log odds a + logit(p), 0 if events are as many as predicted.
+
+        A number or, with several levels, a Series.
+        """
         return self._only("calibration in the large")
 
     @property
     def intercept_se(self) -> Any:
-        """Its standard error."""
+        """Standard error of `intercept`."""
         return self._only("calibration in the large", 1)
 
     @property
@@ -156,7 +158,7 @@ class Calibration:
 
     @property
     def slope_se(self) -> Any:
-        """Its standard error."""
+        """Standard error of `slope`."""
         return self._only("slope", 1)
 
     @property
@@ -167,7 +169,7 @@ class Calibration:
     # --------------------------------------------------------------------------------------------------------- tables
     @property
     def curve(self) -> pd.DataFrame:
-        """Of each bin: observations n, mean predicted probability, observed share, and its 95 % Wilson interval."""
+        """Curve by bins: observations n, mean predicted probability, observed share, and its 95 % Wilson interval."""
         return self.curve_frame()
 
     def curve_frame(self, alpha: float = 0.05) -> pd.DataFrame:
@@ -197,7 +199,7 @@ class Calibration:
         return found.set_index(["level", "bin"]) if len(self._levels) > 2 else found.set_index("bin")[CURVE[2:]]
 
     def histogram(self, bins: int = 20) -> pd.DataFrame:
-        """How many observations have which predicted probability, in bins of equal width from 0 to 1.
+        """Histogram of predicted probabilities, in bins of equal width from 0 to 1.
 
         Parameters
         ----------
@@ -220,7 +222,7 @@ class Calibration:
         return pd.concat(parts, names=["level"]) if len(self._levels) > 2 else next(iter(parts.values()))
 
     def smooth_frame(self) -> pd.DataFrame:
-        """The smoothed calibration curve, a logit model on a restricted cubic spline of logit(p).
+        """Smoothed calibration curve from a logit model on a restricted cubic spline of logit(p).
 
         Returns
         -------
@@ -262,7 +264,7 @@ class Calibration:
 
 
 def _effective(outcomes: ObservedOutcomes, share: float, n: float) -> float:
-    """Independent observations with the standard error of a share."""
+    """Effective number of independent observations, from the standard error of a share."""
     if not outcomes.rowwise:
         return n
     variance = outcomes.variance(np.array([[-share, 1 - share]]) / n * np.ones_like(outcomes.counts))

@@ -1,4 +1,4 @@
-"""Performance: what predictions are worth, on the rows of the fit or on others."""
+"""Performance of predictions, on the rows of the fit or on new data."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
 
 class Performance:
-    """Mixin of results that predict probabilities of levels: tables, curves, calibration and validation of these."""
+    """Mixin of results that predict probabilities of levels: classification tables, curves, calibration, validation."""
 
     model: Any
-    _most_probable: ClassVar[bool] = True  # the first level of equals is predicted, not that beyond a threshold
+    # the prediction is the first of the most probable levels, not the level beyond a threshold
+    _most_probable: ClassVar[bool] = True
 
     # ------------------------------------------------------------------------------------------- what a family supplies
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
-        """Log probabilities and probabilities (n, K), in the order of the levels, of rows of the fit (None) or others,
-        and the labels of the rows."""
+        """Log probabilities and probabilities (n, K) of rows of the fit (None) or new data, and labels of the rows.
+
+        Columns are in the order of the levels.
+        """
         raise NotImplementedError
 
     def _log_p_beside(self, original) -> ndarray:
@@ -44,7 +47,7 @@ class Performance:
         raise RowsElsewhereError()
 
     def _repeated(self, model) -> Any:
-        """The same fit of another model."""
+        """Fit another model with the options of this fit."""
         raise NotImplementedError
 
     @property
@@ -53,18 +56,18 @@ class Performance:
 
     @property
     def _event_place(self) -> int:
-        """Place of the level that a response of two is judged by."""
+        """Place of the event among the two levels of a response."""
         return 1
 
     def _check_row_options(self, options: RowOptions) -> None:
-        """Refuse options that rows of this model do not have."""
+        """Refuse row options that do not apply to the model."""
 
     # ----------------------------------------------------------------------------------------------------------- tables
     @requires()
     def pred_table(
         self, threshold=None, newdata=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
-        """Observed against predicted classes.
+        """Classification table: observed against predicted classes.
 
         Parameters
         ----------
@@ -107,7 +110,7 @@ class Performance:
         weights=None,
         offset=None,
     ) -> ClassificationReport:
-        """Accuracy, sensitivity and the like of predicted classes, with standard errors and intervals.
+        """Classification report: accuracy, sensitivity and the like, with standard errors and intervals.
 
         Parameters
         ----------
@@ -290,7 +293,7 @@ class Performance:
         weights=None,
         offset=None,
     ) -> pd.DataFrame:
-        """Net benefit of acting on predictions above each threshold, beside that of acting on all and on none.
+        """Decision curve: net benefit of acting on predictions above each threshold, on all rows and on none.
 
         Parameters
         ----------
@@ -323,7 +326,7 @@ class Performance:
     def lift(
         self, bins: int = 10, newdata=None, event=None, *, endog=None, freq_weights=None, weights=None, offset=None
     ) -> pd.DataFrame:
-        """Gain and lift: which share of the events is among the observations with the highest probabilities.
+        """Gain and lift: the share of the events among the observations with the highest probabilities.
 
         Parameters
         ----------
@@ -357,7 +360,7 @@ class Performance:
         weights=None,
         offset=None,
     ) -> Calibration:
-        """Do events happen as often as predicted: curve, intercept and slope, ICI, Brier score, log score.
+        """Calibration: do events happen as often as predicted? Curve, intercept and slope, ICI, Brier and log scores.
 
         Parameters
         ----------
@@ -410,7 +413,7 @@ class Performance:
     def validate(
         self, method: str = "bootstrap", *, seed=None, reps: int | None = None, folds: int | None = None, groups=None
     ) -> Validation:
-        """What to expect of the model on rows like these that it has not seen: the whole fit repeated on resamples.
+        """Internal validation: performance to expect on new rows, by repeating the whole fit on resamples.
 
         Parameters
         ----------

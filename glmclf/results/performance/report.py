@@ -1,4 +1,4 @@
-"""Predicted classes against observed ones: classification tables and reports of their measures."""
+"""Classification tables of observed and predicted classes, and reports of their measures."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def classification_report(res: Any, threshold: Any, alpha: float, options: RowOp
 
 
 def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:
-    """Counts (K, K) of observed levels (rows) by predicted ones, labelled."""
+    """Labelled table of counts (K, K) of observed levels (rows) by predicted levels."""
     rows, columns = (pd.Index(levels, name=name, dtype=object) for name in ("observed", "predicted"))
     return pd.DataFrame(table, index=rows, columns=columns)
 
@@ -92,7 +92,7 @@ def _table(res: Any, threshold: Any, options: RowOptions) -> accuracy.Table:
 
 
 def predicted_classes(res: Any, rows: JudgedRows, threshold: Any) -> ndarray:
-    """Place of the class that each row is predicted to be of."""
+    """Place of the predicted class of each row."""
     if threshold is None:
         if rows.p.shape[1] > 2 or res._most_probable:
             return rows.p.argmax(axis=1)
@@ -102,7 +102,7 @@ def predicted_classes(res: Any, rows: JudgedRows, threshold: Any) -> ndarray:
 
 
 def check_threshold(res: Any, threshold: Any) -> None:
-    """Refuse a threshold that is no probability, and one of several levels."""
+    """Refuse a threshold that is no probability, and any threshold for several levels."""
     K = len(res._judged_levels)
     if threshold is None:
         return

@@ -1,4 +1,4 @@
-"""ROC curves, areas and their comparison, labelled; precision and recall."""
+"""ROC curves, their areas and comparison; precision and recall."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_INTERVAL = (
 
 
 def check_alpha(alpha: Any) -> float:
-    """A level between 0 and 1."""
+    """Check the level of a test, between 0 and 1."""
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
         raise ValueError(f"alpha={alpha!r}: one minus the level of the intervals, between 0 and 1")
     return float(alpha)
@@ -58,7 +58,7 @@ class RocCurve:
 
     @cached_property
     def _thresholds(self) -> ndarray:
-        """A cut for each point: the event is predicted where its probability is above it."""
+        """Threshold of each point: the event is predicted where its probability is above it."""
         p = self._p[self._ranks.first]
         last = 0.0 if p[-1] > 0 else -np.inf
         return np.r_[1.0, (p[:-1] + p[1:]) / 2, last]
@@ -125,14 +125,14 @@ class RocCurve:
             raise ValueError(f"low={low!r}, high={high!r}: two rates, 0 <= low < high <= 1")
         low, high = float(low), float(high)
         fpr, tpr = self._points
-        # the curve turned round: specificity against one minus the sensitivity
+        # the mirrored curve: specificity against one minus the sensitivity
         x, y = (fpr, tpr) if on == "fpr" else (1 - tpr[::-1], 1 - fpr[::-1])
         ends = (low, high) if on == "fpr" else (1 - high, 1 - low)
         found = roc.partial_area(x, y, *ends)
         return found[1] if standardized else found[0]
 
     def cut_points(self, cost: float = 1.0, prevalence: float | None = None) -> pd.DataFrame:
-        """The best thresholds by three rules.
+        """Best thresholds by three rules.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class RocCurve:
         return pd.Series(values | {"correlation": found.correlation}, name="DeLong")
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """The area, its standard error and both intervals, in one row."""
+        """Table of the area, its standard error and both intervals, in one row."""
         names = ["delong_lower", "delong_upper", "logit_lower", "logit_upper"]
         ends = [*self.conf_int(alpha), *self.conf_int(alpha, "logit")]
         values = {"auc": self.auc, "se": self.se, **dict(zip(names, ends, strict=True))}
@@ -209,7 +209,7 @@ class RocCurve:
 
 
 def check_same_rows(one: RocCurve, other: RocCurve) -> None:
-    """Refuse two curves that are not of the same rows."""
+    """Refuse two curves of different rows."""
     a, b = one._outcomes, other._outcomes
     if one.event != other.event:
         raise DataError(f"the curves are of two events, {one.event!r} and {other.event!r}: give event= to one of them")
@@ -261,7 +261,7 @@ class MulticlassRoc:
         return notebook(repr(self), self.summary_frame())
 
     def curve(self, level) -> RocCurve:
-        """The curve of one level against all others."""
+        """ROC curve of one level against all others."""
         if level not in self._curve:
             raise ValueError(f"{level!r} is not a level of the response, which has {list(self._curve)}")
         return self._curve[level]
@@ -269,7 +269,7 @@ class MulticlassRoc:
     conf_int = RocCurve.conf_int
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """M, then each level against the others: auc, se, interval on the logit scale, n."""
+        """Table of M and of each level against the others: auc, se, interval on the logit scale, n."""
         alpha = check_alpha(alpha)
         rows = [(self.auc, self.se, self.table["n"].sum()), *self.table.itertuples(index=False)]
         values = [(auc, se, *accuracy.on_logit_scale(auc, se or np.nan, alpha), n) for auc, se, n in rows]
@@ -299,7 +299,7 @@ class PrecisionRecall:
 
     @property
     def curve(self) -> pd.DataFrame:
-        """threshold (the event is predicted above it), recall, and precision, NaN where nothing is predicted."""
+        """Points of the curve: threshold (an event is predicted above it), recall, precision (NaN without any)."""
         yes, no = self._roc._ranks.above
         with np.errstate(invalid="ignore"):
             precision = yes / (yes + no)

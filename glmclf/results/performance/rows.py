@@ -1,4 +1,4 @@
-"""Rows that predictions are judged by: those of the fit, or new data with their outcomes."""
+"""Rows with predictions and outcomes for measures of performance: rows of the fit, or new data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glmclf.inference.performance.accuracy import ObservedOutcomes
 
 
 class RowOptions(NamedTuple):
-    """Which rows are judged: by default those of the fit, or new data with their outcomes, weights and offset."""
+    """Options of the rows of a measure: new data with outcomes, weights and offset, or the rows of the fit."""
 
     newdata: Any = None
     endog: Any = None
@@ -28,7 +28,7 @@ class RowOptions(NamedTuple):
 
     @property
     def beside(self) -> dict[str, Any]:
-        """What is given beside new data, the offset aside."""
+        """Options that accompany new data, except the offset."""
         return {"endog": self.endog, "freq_weights": self.freq_weights, "weights": self.weights}
 
 
@@ -55,13 +55,13 @@ class JudgedRows(NamedTuple):
         return calibration.log_odds(self.log_p)
 
     def of(self, k: int) -> ObservedOutcomes:
-        """A level against the others."""
+        """Outcomes of one level against the others."""
         return self.outcomes.one_against_rest(k)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """A sum over rows, how many they are, and in how many others something is missing."""
+    """Sum over rows, with the number of rows and the numbers of incomplete rows by reason."""
 
     value: Any
     rows: int
@@ -73,7 +73,7 @@ class Tally:
 
 
 class JudgedParts(list):
-    """Rows of several parts, not too many to be held together; + is those of both."""
+    """Rows of several parts, gathered in memory if not too many; ``a + b`` has the rows of both."""
 
     def __add__(self, other: list[JudgedRows]) -> JudgedParts:  # type: ignore[override]
         both = JudgedParts([*self, *other])
@@ -83,7 +83,7 @@ class JudgedParts(list):
         return both
 
     def rows(self) -> JudgedRows:
-        """All of them; of several parts without labels."""
+        """Rows of all parts as one; without labels if there are several."""
         if len(self) == 1:
             return self[0]
         log_p, p = (np.concatenate(some) for some in ([r.log_p for r in self], [r.p for r in self]))
@@ -99,7 +99,7 @@ def judged(res: Any, options: RowOptions | None = None) -> JudgedRows:
 
 
 def judged_sum(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Any:
-    """Sum of ``f(rows)`` over the parts that rows come in; a warning says what is left out."""
+    """Sum ``f(rows)`` over the parts of the rows, and warn of rows that are left out."""
     res._check_row_options(options)
     source = as_source(options.newdata)
     if source is not None:
@@ -119,10 +119,10 @@ def judged_sum(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) ->
 
 
 def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Tally:
-    """The sum over the rows of the fit."""
+    """Sum over the rows of the fit."""
     stray = [f"{name}=" for name, value in options.beside.items() if value is not None]
     if stray:
-        raise TypeError(f"{', '.join(stray)} is of rows of newdata=, which is not given")
+        raise TypeError(f"{', '.join(stray)} needs newdata=")
     r = res.model._rows
     if not r.streamed:
         log_p, p, index = res._log_p(None, options.offset)
@@ -143,18 +143,18 @@ def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: 
 
 
 def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, part: bool = False) -> Tally | None:
-    """The sum over new data, which may be part of a table."""
+    """Sum over new data, which may be one part of a table."""
     model, newdata = res.model, options.newdata
     if part and not len(newdata):
         return None
     if part:
-        from glmclf.data.formula.across import refuse_across  # which loads patsy
+        from glmclf.data.formula.across import refuse_across  # loads patsy
 
         refuse_across(model._design)
     log_p, p, index = res._log_p(newdata, options.offset)
     given = _new_weights(model, options)
     left = None if model.formula is None else model._design.endog_name
-    from glmclf.data.reading.outcomes import read_outcomes  # and with it all that reads formulas
+    from glmclf.data.reading.outcomes import read_outcomes  # loads the readers of formulas
 
     try:
         found = read_outcomes(model._response, left, newdata, len(log_p), options.endog, given)
@@ -169,7 +169,7 @@ def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, par
 
 
 def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
-    """Weights of new data: those given, or the column that weighted the fit."""
+    """Weights of new data: the weights given, or the column that weighted the fit."""
     newdata, given = options.newdata, {"freq_weights": options.freq_weights, "weights": options.weights}
     if any(value is not None for value in given.values()):
         return given
@@ -188,7 +188,7 @@ def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
 
 
 def all_classes(res: Any, rows: JudgedRows, what: str) -> None:
-    """DataError unless each level has a row."""
+    """Raise DataError unless each level has a row."""
     levels = res._judged_levels
     absent = [levels[k] for k in np.flatnonzero(~(rows.outcomes.sizes > 0))]
     if absent:
@@ -199,7 +199,7 @@ def all_classes(res: Any, rows: JudgedRows, what: str) -> None:
 
 
 def place_of(res: Any, event: Any) -> int | None:
-    """Place of the level asked for, or of the event of two levels; None for all of several."""
+    """Place of the level asked for, or of the event of two levels; None for all levels of several."""
     levels = res._judged_levels
     if event is None:
         return res._event_place if len(levels) == 2 else None
@@ -210,7 +210,7 @@ def place_of(res: Any, event: Any) -> int | None:
 
 
 def one_place(res: Any, event: Any, what: str) -> int:
-    """Place of the one level that is asked about."""
+    """Place of the one level asked for."""
     k = place_of(res, event)
     if k is None:
         raise ValueError(f"{what} is about one level: give event=, one of {res._judged_levels}")
@@ -218,14 +218,14 @@ def one_place(res: Any, event: Any, what: str) -> int:
 
 
 def check_bins(bins: Any) -> int:
-    """A whole number of bins, 2 or more."""
+    """Check a number of bins: a whole number, 2 or more."""
     if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 2:
         raise ValueError(f"bins={bins!r}: a whole number, 2 or more")
     return int(bins)
 
 
 def _tally(f: Callable[[JudgedRows], Any], rows: JudgedRows, lost: dict[str, int]) -> Tally:
-    """``f(rows)`` of the rows that have a prediction."""
+    """Tally ``f(rows)`` of the rows that have a prediction."""
     none = np.isnan(rows.log_p).any(axis=1)
     if none.any():
         lost = {**lost, "no prediction": int(none.sum())}

@@ -31,7 +31,7 @@ FOLDS = 10
 
 
 class Validation:
-    """What to expect of a fit on rows that it has not seen. Made by `validate`, not by hand.
+    """Internal validation of a fit by resampling. Made by `validate`, not by hand.
 
     Attributes
     ----------
@@ -67,18 +67,18 @@ class Validation:
         return notebook(self._head, self.table, digits="z.4f")
 
     def __getitem__(self, measure: str) -> float:
-        """The corrected value of a measure; KeyError, with the names there are, for another."""
+        """Corrected value of a measure; KeyError with the known names for an unknown one."""
         if not isinstance(measure, str) or measure not in self.table.index:
             raise KeyError(f"no measure {measure!r}; there are {', '.join(map(repr, self.table.index))}")
         return float(self.table.loc[measure, "corrected"])
 
     def summary_frame(self) -> pd.DataFrame:
-        """A copy of `table`."""
+        """Copy of `table`."""
         return self.table.copy()
 
 
 class Resampled:
-    """How a fit is repeated on other weights of its rows."""
+    """Refits of a model with other weights of its rows."""
 
     def __init__(self, res: Any, own: ndarray, outcomes: ObservedOutcomes):
         self.res, self.own = res, own
@@ -89,11 +89,11 @@ class Resampled:
         self.outcomes = outcomes.times(np.ones(n) if outcomes.weights is None else outcomes.weights)
 
     def weigh(self, kept: ndarray) -> ndarray:
-        """Weights of rows that were drawn so often."""
+        """Weights of rows from the numbers of times that they were drawn."""
         return kept if self.weights is None else kept * self.weights
 
     def refit(self, weights: ndarray) -> tuple[ndarray | None, str]:
-        """Log probabilities of all rows by the fit to other weights; or why there is none."""
+        """Log probabilities of all rows by the fit to other weights, or the reason for its failure."""
         if not (self.outcomes.times(weights).sizes > 0).all():
             return None, "without a class"
         with warnings.catch_warnings():
@@ -110,8 +110,10 @@ class Resampled:
         return (None, "without a prediction of some rows") if np.isnan(log_p).any() else (log_p, "")
 
     def units(self) -> ndarray:
-        """Units of each class, in the levels' own order, that are dealt to folds, (n, K); rows of counts and fractions
-        whole, (n, 1)."""
+        """Numbers of units of each class to deal to folds, (n, K); undivided rows of counts and fractions, (n, 1).
+
+        Classes are in the levels' own order.
+        """
         times = np.ones(len(self.own)) if self.times is None else self.times
         single = (self.outcomes.counts.max(axis=1) == 1) & (self.outcomes.counts.sum(axis=1) == 1)
         response = self.res.model._response

@@ -51,7 +51,7 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
 
 
 def of_full_rank(res: Any, c: TermComparison) -> TermComparison:
-    """The same two column spaces by columns that are no combinations of others."""
+    """Comparison of the two column spaces of a term by columns of full rank."""
     smaller = independent(res._factor, c.smaller, res._units)
     return TermComparison(c.term, independent(res._factor, np.r_[smaller, c.tested], res._units), smaller)
 
@@ -80,10 +80,9 @@ def wald_statistic(res: Any, c: TermComparison) -> float:
 
 
 def wald_of_spaces(res: Any, c: TermComparison) -> float:
-    """Wald statistic of two column spaces, in coordinates of which the first ones span the smaller and the next
-    ones the larger."""
+    """Wald statistic of two nested column spaces, in coordinates whose first ones span the smaller space."""
     columns = independent(res._factor, np.r_[c.smaller, c.tested, res._state.columns], res._units)
-    # X[:, kept] = X[:, columns] A, so that parameters of these columns are A b
+    # X[:, kept] = X[:, columns] A, so that the parameters of `columns` are A b
     A = np.linalg.lstsq(res._factor[:, columns], res._factor[:, res._state.columns], rcond=None)[0]
     q = res.model._likelihood.n_eta
     R = np.zeros((len(columns) * q, len(res._state.theta)))
@@ -96,7 +95,7 @@ def wald_of_spaces(res: Any, c: TermComparison) -> float:
 
 
 def wald_given(res: Any, R: ndarray, tested: ndarray, absent: ndarray, term: str) -> float:
-    """Wald statistic of combinations R, the rows `absent` first, where those are 0; NaN where there is none."""
+    """Wald statistic of combinations R given that those of the rows `absent` are 0; NaN where there is none."""
 
     def form(z: ndarray, C: ndarray) -> float:
         return tests.wald_statistic(z, C, tested, absent)
@@ -137,12 +136,12 @@ def score_statistic(res: Any, c: TermComparison) -> float:
 
 
 def score_at_limit(res: Any, c: TermComparison) -> float:
-    """Score statistic where the smaller model is separated; NaN where its limit leaves no rows to tell."""
+    """Score statistic where the smaller model is separated; NaN where separation decides all rows."""
     found: Any = res.model._estimate_with(c.smaller, np.zeros(len(c.smaller) * res.model._likelihood.n_eta))
     if found.has_limit and len(found.rows):
         objective, theta, tested = found.with_columns(some_columns(res.model._rows.X, c.tested).toarray())
         e = objective(theta, True)
-        with suppress(ValueError, np.linalg.LinAlgError):  # its columns are combinations of others on these rows
+        with suppress(ValueError, np.linalg.LinAlgError):  # columns may be collinear in the undecided rows
             return score.score_test(e.score, e.information, tested).statistic
     warn(
         f'anova(test="score"): {c.term} has no test, since the model without it is separated and the rows left '

@@ -38,7 +38,7 @@ class BinaryResults(
     StatsmodelsStyle,
     metaclass=NamesStatsmodels,
 ):
-    """Results of models of two outcomes, whatever the link."""
+    """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
 
@@ -63,7 +63,7 @@ class BinaryResults(
     @property
     @requires()
     def null_deviance(self) -> float:
-        """The deviance of the model without regressors."""
+        """Deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
 
     @requires()
@@ -105,20 +105,20 @@ class BinaryResults(
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows of the fit as they are in a stream."""
+        """Linear predictors of rows of the fit in the form of a stream."""
         eta = self._predictor(X, self._rotated(X), offset)
         gone = self._state.estimate.rules_out(X, 2)
         return eta if gone is None else _decided(eta, gone)
 
     def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
-        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        """Linear predictors X b + offset, from rows in both coordinates, with large parts cancelled beforehand."""
         eta, shift = linear(X, self._state.inner), self._state.wide_shift
         if shift.any():
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
 
     def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors of a separated fit: inf and -inf, or NaN where directions of both signs change a row's.
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions have both signs.
 
         Of the rows of the fit, X None, it is known.
         """
@@ -142,7 +142,7 @@ class BinaryResults(
 
     def _residual(self, kind, scaled: bool = False) -> pd.Series:
         r = self.model._rows
-        with np.errstate(divide="ignore", invalid="ignore"):  # where the linear predictor is infinite
+        with np.errstate(divide="ignore", invalid="ignore"):  # infinite linear predictors
             values = kind(self.model.link, r.y, r.trials, self._eta)
         if scaled and not self.model._frequency:
             values = np.sqrt(r.weights / self.model._unit) * values
@@ -151,32 +151,34 @@ class BinaryResults(
     @row_property
     @requires(Needs.ROWS)
     def resid_response(self) -> pd.Series:
-        """y/m - p."""
+        """Response residuals y/m - p."""
         return self._residual(residuals.response)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.Series:
-        """(y - m p) / sqrt(m p (1 - p)), times the square root of a sampling weight in units of their mean."""
+        """Pearson residuals (y - m p) / sqrt(m p (1 - p)), times square roots of sampling weights over their mean."""
         return self._residual(residuals.pearson, scaled=True)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_dev(self) -> pd.Series:
-        """Signed square roots of the rows' deviances, times those of sampling weights in units of their mean: their
-        squares add up to the deviance, over that mean."""
+        """Deviance residuals: signed square roots of the rows' deviances, which add up to the deviance.
+
+        Sampling weights are taken in units of their mean, so that the sum is the deviance over that mean.
+        """
         return self._residual(residuals.deviance, scaled=True)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.Series:
-        """Derivative of the log-likelihood in the linear predictor: the residuals that are orthogonal to X."""
+        """Generalised residuals, orthogonal to X: derivatives of the log-likelihood in the linear predictor."""
         return self._residual(residuals.generalized)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_working(self) -> pd.Series:
-        """(y/m - p) / f(eta): the residuals of the weighted least squares fit at convergence."""
+        """Working residuals (y/m - p) / f(eta), of the weighted least squares fit at convergence."""
         return self._residual(residuals.working)
 
     def _log_probabilities(self) -> ndarray:
@@ -292,7 +294,7 @@ class BinaryResults(
         return PredictionResults(Prediction(eta, se, self.model.link, which), index)
 
     def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
-        """Log-odds of another prevalence: their variance is g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
+        """Predictions of another prevalence; log-odds have variance g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
         from glmclf.core.likelihood.links import LogitLink
         from glmclf.results.generative.priors import share_covariance
 
@@ -331,7 +333,7 @@ class BinaryResults(
         return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
 
     def _new_offset(self, newdata, offset):
-        """The offset of rows to predict, aligned with them; None if there is none."""
+        """Offset of rows to predict, aligned with the rows; None without an offset."""
         if offset is None and not self.model._has_offset:
             return None
         column = self.model._offset_column if offset is None else offset
@@ -445,7 +447,7 @@ class BinaryResults(
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
-        """The predicted distribution of the response as a frozen scipy.stats distribution.
+        """Predicted distribution of the response as a frozen scipy.stats distribution.
 
         Parameters
         ----------
@@ -474,7 +476,7 @@ class _Sums(NamedTuple):
 
 
 def _decided(eta: ndarray, gone: ndarray) -> ndarray:
-    """Linear predictors of rows of which outcomes are gone, (n, 2): inf and -inf where one is."""
+    """Set linear predictors to inf or -inf where separation rules out an outcome, (n, 2) bool."""
     return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
 

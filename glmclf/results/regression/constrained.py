@@ -1,4 +1,4 @@
-"""Linear constraints that an estimate obeys: their tests, what they say, and the design that they leave."""
+"""Linear constraints on an estimate: tests of constraints, texts, and the design of the free parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _lr(res: Any) -> LRTest:
 def _score_is_robust(res: Any, cov_type: str | None) -> bool:
     """Whether the score test takes outer products of scores; by default as the covariance of the fit."""
     if cov_type is None:
-        same = {"model": "nonrobust", "rows": "HC0"}  # as far as a score test tells them apart
+        same = {"model": "nonrobust", "rows": "HC0"}  # distinct covariances of a score test
         own = same.get(COVARIANCES[res.cov_type].kind, res.cov_type)
         if own not in ("nonrobust", "HC0"):
             raise NotImplementedError(
@@ -64,7 +64,7 @@ def _score_is_robust(res: Any, cov_type: str | None) -> bool:
 
 def _score(res: Any, robust: bool) -> ScoreTest:
     full, c = res._unconstrained, res._state.estimate.constraint
-    # the information of the columns that are no combinations of others, along the constraints and across them
+    # information of the columns that are not aliased, along and across the constraints
     places, Q = full._state.places, c.Q
     objective, theta = res._objective(), res._state.inner
     e = objective(theta, True)
@@ -97,7 +97,7 @@ def _wald(res: Any, cov_type: str | None, cov_kwds) -> WaldTest:
 
 
 def check_joint(res: Any, R: ndarray) -> None:
-    """ValueError for hypotheses of which the constraints decide a combination."""
+    """Raise ValueError for joint hypotheses with a combination that the constraints decide."""
     C = res._state.estimate.equations[0]
     if not len(C):
         return
@@ -118,8 +118,10 @@ def check_joint(res: Any, R: ndarray) -> None:
 
 
 def free_design(res: Any) -> tuple[ndarray, list[str], ndarray | None]:
-    """Columns that the constraints leave, each once, what they are called, and the offset with what the constraints
-    add to it: of `y ~ x + z` under x = z those of `y ~ I(x + z)`."""
+    """Design of the free parameters: distinct columns, their names, and the offset with the constraints' constants.
+
+    For `y ~ x + z` under x = z it is the design of `y ~ I(x + z)`.
+    """
     r, names = res.model._rows, res.model.exog_names
     rows = r.blocks()
     X = rows.collect(lambda X, *rest: X.toarray())
@@ -140,7 +142,7 @@ def free_design(res: Any) -> tuple[ndarray, list[str], ndarray | None]:
 
 
 def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:
-    """Constraints in words, one a row of R."""
+    """Text of the constraints, one for each row of R."""
     out = []
     for row, value in zip(R, q, strict=True):
         places = np.flatnonzero(np.abs(row) > 1e-12 * np.abs(row).max())
@@ -151,12 +153,12 @@ def said(R: ndarray, q: ndarray, names: list[str]) -> tuple[str, ...]:
 
 
 def _combined(X: ndarray, a: ndarray) -> ndarray:
-    """X a, term by term: rows that a formula has as equal are equal."""
+    """Product X a, added term by term, so that equal rows have equal products."""
     return sum((a[i] * X[:, i] for i in np.flatnonzero(a)), np.zeros(len(X)))
 
 
 def _in_columns_kept(full: Any) -> ndarray:
-    """Parameters of all columns -> those of the columns that a fit has kept, with the same linear predictors."""
+    """Matrix from parameters of all columns to parameters of the columns not omitted, with equal linear predictors."""
     k = len(full.model.exog_names)
     M = np.eye(k)
     for j, terms in full._state.combinations.items():

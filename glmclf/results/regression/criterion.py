@@ -1,4 +1,4 @@
-"""What an estimate maximises, the likelihood or Firth's penalised one, and its largest values in smaller models."""
+"""Criteria that an estimate maximises, the likelihood or Firth's penalised one, and their maxima in smaller models."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from glmclf.results.regression.anova import flat_columns
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import PenalisedLikelihood
 
-SPANNED = 1e-9  # share of a shift that is rounding
+SPANNED = 1e-9  # share of a shift up to which its remainder is rounding
 
 
 class LikelihoodCriterion:
-    """The log-likelihood of a fit, without the coefficients of counts."""
+    """Log-likelihood of a fit, without the coefficients of counts."""
 
     def __init__(self, res: Any):
         self.res = res
 
     @property
     def null(self) -> float:
-        """Its largest value in the model without regressors."""
+        """Largest log-likelihood of the null model."""
         return self.res._null_value
 
     def with_columns(self, columns: ndarray) -> tuple[float, ndarray]:
-        """Its largest value with some columns of the design, from the estimate that the information predicts for it;
-        and where it is."""
+        """Largest log-likelihood with some columns, started as the information predicts, and the parameters."""
         res, state = self.res, self.res._state
         everything, kept = np.arange(state.coordinates.k), flat_columns(res, columns)
         if len(columns) == len(state.columns):
@@ -50,12 +49,12 @@ class LikelihoodCriterion:
         return res.model._maximum(columns, start)
 
     def of_smaller(self, other: Any) -> float:
-        """Its largest value in a smaller model, of which there is a result."""
+        """Largest log-likelihood of the model of another result."""
         return other._state.value
 
 
 class FirthCriterion(LikelihoodCriterion):
-    """The penalised log-likelihood of a bias-reduced fit, which some have.
+    """Penalised log-likelihood of a bias-reduced fit, if it has one.
 
     The penalty is that of all parameters also in smaller models, as in logistf: only then are both sides of a test of
     one likelihood.
@@ -63,7 +62,7 @@ class FirthCriterion(LikelihoodCriterion):
 
     @property
     def null(self) -> float:
-        """Its largest value with the constant alone; NaN where there is no penalised likelihood."""
+        """Largest penalised log-likelihood with the constant alone; NaN without a penalised likelihood."""
         res, columns = self.res, self.res._state.columns
         if res._state.estimate.maximised is None:
             return np.nan
@@ -75,7 +74,7 @@ class FirthCriterion(LikelihoodCriterion):
         return _within(res, A)[0]
 
     def with_columns(self, columns: ndarray) -> tuple[float, ndarray]:
-        """Its largest value with some columns of the design, and where it is."""
+        """Largest penalised log-likelihood with some columns of the design, and the parameters there."""
         res, state = self.res, self.res._state
         if len(columns) == len(state.columns):
             return state.estimate.maximised, state.theta
@@ -85,7 +84,7 @@ class FirthCriterion(LikelihoodCriterion):
         return _within(res, np.linalg.lstsq(R[:, state.columns], R[:, columns], rcond=None)[0])
 
     def of_smaller(self, other: Any) -> float:
-        """Its largest value with the columns of a smaller model, of which there is a result."""
+        """Largest penalised log-likelihood with the columns of another result's model."""
         res = self.res
         mine, theirs = res.model.exog_names, other.model.exog_names
         kept = [theirs[j] for j in other._state.columns]
@@ -99,7 +98,7 @@ class FirthCriterion(LikelihoodCriterion):
 
 
 def penalised_objective(res: Any) -> PenalisedLikelihood:
-    """The penalised log-likelihood of the parameters that are left, in the coordinates of the fit.
+    """Penalised log-likelihood of the parameters that are not omitted, in the coordinates of the fit.
 
     Its offset is centred: the parameters are larger by the shift of the state.
     """
@@ -111,7 +110,7 @@ def penalised_objective(res: Any) -> PenalisedLikelihood:
 
 
 def _within(res: Any, A: ndarray) -> tuple[float, ndarray]:
-    """Largest penalised log-likelihood with every equation's columns in X[:, kept] A, and where it is.
+    """Largest penalised log-likelihood with every equation's columns in X[:, kept] A, and the parameters there.
 
     The penalty is that of all parameters, as in logistf: only then are both sides of a test of one likelihood.
     """
@@ -132,7 +131,7 @@ def _within(res: Any, A: ndarray) -> tuple[float, ndarray]:
 
 
 def _without(directions: ndarray, shift: ndarray) -> ndarray:
-    """A shift less what the directions make of it, which is all where they span the constant."""
+    """Shift of the constant less its projection on the directions, 0 where they span the constant."""
     if not shift.any():
         return shift
     left = shift - directions @ np.linalg.lstsq(directions, shift, rcond=None)[0]

@@ -21,7 +21,7 @@ from glmclf.results.wald import WaldInference
 
 
 class Levels:
-    """The levels of a response and their order, of a class that has `levels` and `reference`."""
+    """Mixin with the order of the levels of a response, for classes that have `levels` and `reference`."""
 
     if TYPE_CHECKING:
 
@@ -32,17 +32,17 @@ class Levels:
 
     @property
     def _classes(self) -> list[Any]:
-        """The levels, the base level first."""
+        """Levels of the response, the base level first."""
         return [self.reference, *(level for level in self.levels if level != self.reference)]
 
     @property
     def _equations(self) -> list[Any]:
-        """The levels that have an equation."""
+        """Levels that have an equation, all but the base level."""
         return self._classes[1:]
 
     @property
     def J(self) -> int:
-        """How many levels the response has."""
+        """Number of levels of the response."""
         return len(self.levels)
 
     @property
@@ -53,7 +53,7 @@ class Levels:
 
 
 def spelled(levels: list[Any]) -> list[str]:
-    """Levels as names of parameters spell them: as text, floats without their point where all are whole.
+    """Spell levels as in names of parameters: as text, floats without their point where all are whole.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class LevelLabels(Levels):
 
     @property
     def K(self) -> int:
-        """How many regressors an equation has."""
+        """Number of regressors of an equation."""
         return len(self.exog_names)
 
     @property
@@ -117,7 +117,7 @@ class LevelEstimates(WaldInference):
     @property
     @requires()
     def reference(self) -> Any:
-        """The base level."""
+        """Base level of the log-odds."""
         return self.model.reference
 
     @requires()
@@ -167,7 +167,7 @@ class LevelEstimates(WaldInference):
                     R.append(row)
         estimate, se = self._contrasts(np.array(R))
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(se > 0, estimate / se, np.nan)  # constraints fix what has a standard error of 0
+            z = np.where(se > 0, estimate / se, np.nan)  # a standard error of 0 means fixed by constraints
         columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
         values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
@@ -175,7 +175,7 @@ class LevelEstimates(WaldInference):
 
     @requires(Needs.MAXIMUM)
     def combine_test(self, level: Any, other: Any) -> Any:
-        """May two outcomes be merged? Wald test that all slopes of the two levels are equal.
+        """Wald test that all slopes of two levels are equal, so that the levels may be merged.
 
         Parameters
         ----------
@@ -217,13 +217,13 @@ class LevelEstimates(WaldInference):
         return self.wald_test(R)
 
     def _slopes(self) -> ndarray:
-        """Rows N such that N d = 0 says that coefficients d are a constant alone."""
+        """Matrix N with N d = 0 if and only if coefficients d are a constant alone."""
         raise NotImplementedError
 
     @property
     @requires(Needs.MAXIMUM)
     def equations(self) -> dict[Any, Equation]:
-        """One-equation views by level, in the shape that tables of other packages take."""
+        """Equations by level, each in the shape that tables of other packages take."""
         return {level: Equation(self, j, level) for j, level in enumerate(self.model._equations)}
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
@@ -253,9 +253,11 @@ class LevelPredictions:
 
     @classmethod
     def _of_probabilities(cls, log_p, p, q, S, order, index, levels, lacking=None) -> LevelPredictions:
-        """Of probabilities with their logs and complements (n, K), and the covariance S (n, K-1, K-1) of the log-odds,
-        all with the base level first; intervals are those of log(p / (1 - p)), transformed. There is none where the log
-        is NaN."""
+        """Create predictions of probabilities from their logs, values and complements, (n, K).
+
+        S (n, K-1, K-1) is the covariance of the log-odds; all arrays have the base level first. Intervals are those of
+        log(p / (1 - p)), transformed; a row has none where the log is NaN.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             logit, spread = log_p - np.log(q), level_logit_se(S, p, q)
         spread[np.isnan(log_p)] = np.nan
@@ -264,8 +266,10 @@ class LevelPredictions:
 
     @classmethod
     def _of_log_odds(cls, log_odds, S, order, index, levels, lacking=None) -> LevelPredictions:
-        """Of log-odds against the base level (n, K), and their covariance S (n, K-1, K-1); both 0 for it. Infinite ones
-        have no interval."""
+        """Create predictions of log-odds against the base level (n, K) from their covariance S (n, K-1, K-1).
+
+        Both are 0 for the base level. Infinite log-odds have no interval.
+        """
         with np.errstate(invalid="ignore"):  # a variance below 0 (two-way clusters) is NaN
             se = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
         se = np.column_stack([np.zeros(len(se)), se])
@@ -305,7 +309,7 @@ class LevelPredictions:
         return self.summary_frame(alpha, adjust)[["ci_lower", "ci_upper"]]
 
     def summary_frame(self, alpha: float = 0.05, adjust: str = "none") -> pd.DataFrame:
-        """predicted, se, ci_lower and ci_upper by (row, level); also features_missing, where a row lacks some.
+        """Table of predicted, se, ci_lower and ci_upper by (row, level); also features_missing where a row lacks some.
 
         Parameters
         ----------
@@ -335,13 +339,13 @@ class LevelPredictions:
 
 
 def check_prediction(which: Any) -> None:
-    """Refuse what has no intervals."""
+    """Refuse kinds of predictions that have no intervals."""
     if not isinstance(which, str) or which not in ("mean", "linear"):
         raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
 
 
 def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:
-    """Columns that `augment` puts beside a table: fitted values and standard errors of each level, and the class."""
+    """Columns that `augment` adds to a table: fitted values and standard errors of each level, and the class."""
     new: dict[str, Any] = {}
     for level in levels:
         new[f".fitted_{level}"] = prediction.predicted[level].to_numpy()
@@ -360,7 +364,7 @@ def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.In
 
 
 class Equation(StatsmodelsStyle):
-    """One equation of a multinomial logit, in the shape of a binary result."""
+    """Equation of a multinomial logit, in the shape of a binary result."""
 
     use_t = False
 

@@ -1,4 +1,4 @@
-"""Tests of the likelihood: likelihood ratio, score, and those of terms and of constraints; profile intervals."""
+"""Mixin of regressions with tests of the likelihood: ratio, score, terms, constraints; profile intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LikelihoodTests:
-    """What a regression says of its likelihood. The work is in the files of each topic."""
+    """Mixin of regressions with likelihood tests, whose work is in the files of each topic."""
 
     model: Any
     _state: FitState
@@ -50,7 +50,7 @@ class LikelihoodTests:
     @property
     @requires()
     def constraints(self) -> list[str]:
-        """The linear equations that the estimate obeys, of a fit by `fit_constrained`; else empty."""
+        """Linear equations that the estimate of `fit_constrained` obeys; empty for other fits."""
         return self._state.estimate.constraints
 
     # ------------------------------------------------------------------------------------------- likelihood ratios
@@ -72,7 +72,7 @@ class LikelihoodTests:
     @property
     @requires(Needs.MAXIMUM)
     def llr_pvalue(self) -> float:
-        """Its p-value, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
+        """p-value of `llr`, chi-squared with df_model degrees of freedom; NaN for a pseudo-likelihood."""
         res: Any = self
         if self.model._pseudo or res.df_model == 0 or np.isnan(self.llr):
             return np.nan
@@ -314,14 +314,14 @@ class LikelihoodTests:
 
     @row_property
     def _keywords(self) -> Any:
-        """Keywords of the covariance; of a fit that was kept without its rows from the names that it had."""
+        """Keywords of the covariance; of a fit that was stored without its rows, from the stored names."""
         res: Any = self
         given = {name: value for name, value in res.cov_kwds.items() if name in ("groups", "maxlags")}
         return self.model._cov_keywords(res.cov_type, given)
 
     @row_property
     def _unconstrained(self) -> Any:
-        """The fit without the constraints."""
+        """Fit of the model without the constraints."""
         with warnings.catch_warnings():
             for kind in (CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning):
                 warnings.simplefilter("ignore", kind)

@@ -67,13 +67,13 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @property
     @requires()
     def null_deviance(self) -> float:
-        """The deviance of the model without regressors."""
+        """Deviance of the model without regressors."""
         return 2.0 * (self._saturated_value - self._null_value)
 
     # ---------------------------------------------------------------------------------------------- other bases
     @requires(Needs.MAXIMUM)
     def rebase(self, level) -> MultinomialResults:
-        """The same fit against another reference, without fitting again.
+        """Re-express the fit against another reference, without fitting again.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         model = self.model._rebased(level)
         A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
         order = [self.model._response.classes.index(c) for c in model._response.classes]
-        _ = self._fingerprint  # the data compared are those of the fit
+        _ = self._fingerprint  # cache the fingerprint of the data of the fit
         other = copy.copy(self)
         dropped = ("_digits", "_flagged", "_wald_derivatives")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
@@ -119,7 +119,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         self._state = self._state.with_covariance(rebased._cov, rebased._group_names)
 
     def _change_of_base(self, model, back: bool = False) -> ndarray:
-        """A with params' = A params, from this model's reference to another's (or back)."""
+        """Matrix A with params' = A params, from this model's reference to another's (or back)."""
         old, new = self.model._response.classes, model._response.classes
         if back:
             old, new = new, old
@@ -134,7 +134,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return np.kron(C, np.eye(k))
 
     def _slopes(self) -> ndarray:
-        """Rows N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
+        """Matrix N with N d = 0 if and only if X d is constant: the slopes, whichever way the constant is coded."""
         constant, columns = self.model._constant_column(), self._state.columns
         E = np.eye(self.model.K)[columns]
         if constant in columns:
@@ -154,7 +154,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
-        """Linear predictors of rows of the fit as they are in a stream, of all classes."""
+        """Linear predictors of all classes for rows of the fit in the form of a stream."""
         eta = self._predictor(X, self._rotated(X), offset)
         z = np.column_stack([np.zeros(len(eta)), eta])
         gone = self._state.estimate.rules_out(X, self.model.J)
@@ -165,15 +165,19 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
-        """X b + offset of rows as they are and in the fit's coordinates, large parts of the two taken out before."""
+        """Linear predictors X b + offset, from rows in both coordinates, with large parts cancelled beforehand."""
         shift = self._state.wide_shift
         if shift.any():
             offset = -self.model._eta(shift, raw, None if offset is None else -np.asarray(offset, dtype=float))
         return self.model._eta(self._state.inner, X, offset)
 
     def _at_the_limit(self, X, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors of all classes, the reference first; of a separated fit -inf for classes that are ruled
-        out, NaN for the others where directions disagree about one of them. Of rows of the fit, X None, it is known."""
+        """Linear predictors of all classes, the reference first, with the limits of a separated fit.
+
+        These are -inf for classes that are ruled out, and NaN for the others where directions disagree about one of
+        them.
+        For rows of the fit X is None.
+        """
         z = np.column_stack([np.zeros(len(eta)), eta])
         estimate: Any = self._state.estimate
         if estimate.is_finite:
@@ -204,7 +208,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _residual(self, kind, scaled: bool = False) -> pd.DataFrame:
         r = self.model._rows
-        with np.errstate(divide="ignore", invalid="ignore"):  # where a class is ruled out
+        with np.errstate(divide="ignore", invalid="ignore"):  # log of 0 where a class is ruled out
             values = kind(r.y, r.trials, self._eta)[:, self.model._order]
         if scaled and not self.model._frequency:
             values = np.sqrt(r.weights / self.model._unit)[:, None] * values
@@ -213,20 +217,22 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @row_property
     @requires(Needs.ROWS)
     def resid_response(self) -> pd.DataFrame:
-        """y/m - p, a column a level."""
+        """Response residuals y/m - p, a column a level."""
         return self._residual(level_residuals.response)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_pearson(self) -> pd.DataFrame:
-        """(y - m p) / sqrt(m p (1 - p)), a column a level, times the square root of a sampling weight in units of their
-        mean."""
+        """Pearson residuals (y - m p) / sqrt(m p (1 - p)), a column a level.
+
+        Sampling weights multiply by their square root, in units of their mean.
+        """
         return self._residual(level_residuals.pearson, scaled=True)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_generalized(self) -> pd.DataFrame:
-        """y - m p of each level that has an equation: the derivative of the log-likelihood in its linear predictor.
+        """Generalised residuals y - m p by equation: derivatives of the log-likelihood in the linear predictors.
 
         These are orthogonal to the regressors.
         """
@@ -237,15 +243,17 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @row_property
     @requires(Needs.ROWS)
     def resid_dev(self) -> pd.DataFrame:
-        """sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level, times the square root of a sampling
-        weight in units of their mean: their squares add up to the deviance of each row, and of the fit over that mean.
+        """Deviance residuals sign(y - m p) sqrt(2 (y log(y / (m p)) - (y - m p))), a column a level.
+
+        Sampling weights multiply by their square root, in units of their mean. Squares add up to the deviance of each
+        row, and to the deviance of the fit over that mean.
         """
         return self._residual(level_residuals.deviance_by_level, scaled=True)
 
     @row_property
     @requires(Needs.ROWS)
     def resid_misclassified(self) -> pd.Series:
-        """1 where the most probable level is not the observed one, else 0; of counts the share of the other levels."""
+        """Misclassification: 1 where the most probable level is not observed, else 0; of counts the others' share."""
         r, model = self.model._rows, self.model
         no = level_residuals.shares(r.y, r.trials, model.J)[1][:, model._order]
         best = model._transform(self._eta, "mean").argmax(axis=1)
@@ -254,8 +262,10 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @row_property
     @requires(Needs.ROWS)
     def resid_working(self) -> pd.DataFrame:
-        """y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference: the residuals of the
-        weighted least squares fit at convergence, W^-1 (y - m p)."""
+        """Working residuals y_j/(m p_j) - y_0/(m p_0) of each level j that has an equation, 0 the reference.
+
+        They are those of the weighted least squares fit at convergence, W^-1 (y - m p).
+        """
         r, model = self.model._rows, self.model
         values = level_residuals.working(r.y, r.trials, self._eta)
         return pd.DataFrame(values, index=r.index, columns=pd.Index(model._equations, dtype=object))
@@ -291,7 +301,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
-        """Independence of irrelevant alternatives: does leaving a level out change how the others compare?
+        """Test of the independence of irrelevant alternatives: does leaving a level out change the odds of the others?
 
         Parameters
         ----------
@@ -329,7 +339,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
             rows = [self._attempt(self._hausman, level) for level in self.levels]
         else:
-            order = self.model._order  # in the order of the levels, so that a seed means the same for any reference
+            order = self.model._order  # by level, so that a seed gives the same draws for any reference
             back = np.argsort(order)
             first, second = (half[:, back] for half in iia.halves(self.model._cells[:, order], seed))
             try:
@@ -348,7 +358,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             return iia.IIATest(np.nan, 0, np.nan, str(error))
 
     def _refit(self, level, counts: ndarray | None = None) -> MultinomialResults:
-        """The fit without a level, and to other counts; started at this one."""
+        """Refit without a level, and to other counts, started at this fit."""
         model = self.model._without(level, counts)
         base, at = self._common(model)
         with warnings.catch_warnings():
@@ -362,7 +372,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return fit
 
     def _common(self, model) -> tuple[MultinomialResults, ndarray]:
-        """This fit against the reference of a model of fewer levels, and where that model's parameters are in it."""
+        """Fit against the reference of a model with fewer levels, and the places of that model's parameters."""
         base = self if self.reference == model.reference else self.rebase(model.reference)
         equations, k = base.model._equations, model.K
         at = np.concatenate([np.arange(k) + k * equations.index(level) for level in model._equations])
@@ -371,7 +381,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _hausman(self, level) -> iia.IIATest:
         restricted = self._refit(level)
         base, at = self._common(restricted.model)
-        # both in the coordinates of this fit, where an ill-conditioned design keeps its digits
+        # both fits in the coordinates of this one, where an ill-conditioned design keeps its digits
         inner, other = base._state.narrow, restricted._state.narrow
         at = np.searchsorted(base._places, at[np.isin(at, base._places)])
         T, k = inner.fit.evaluation.factor.root[at], len(base._state.columns)
@@ -426,7 +436,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
-        """The predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
+        """Predicted distribution of the counts of each level, a frozen scipy.stats multinomial distribution.
 
         Parameters
         ----------
@@ -519,13 +529,13 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         if which == "linear":
             return LevelPredictions._of_log_odds(Multinomial.log_odds(eta), S, order, index, self.levels)
         log_p, p, complement = Multinomial.possible(eta)
-        if not self._state.estimate.is_finite:  # a class that is ruled out, or the only one left, has no interval
+        if not self._state.estimate.is_finite:  # a class that is ruled out or certain has no interval
             possible = ~np.isneginf(eta)
             log_p = np.where(possible & (possible.sum(axis=1, keepdims=True) > 1), log_p, np.nan)
         return LevelPredictions._of_probabilities(log_p, p, complement, S, order, index, self.levels)
 
     def _share_covariance(self, X) -> ndarray:
-        """What the estimated shares add to the covariance of log-odds that are divided by theirs, (n, K-1, K-1)."""
+        """Terms of the estimated shares in the covariance of log-odds relative to the shares', (n, K-1, K-1)."""
         from glmclf.results.generative.priors import share_covariance
 
         C, S = share_covariance(self)

@@ -1,4 +1,4 @@
-"""Columns that are combinations of others, in words: what they equal, and which cells of factors have no rows."""
+"""Messages about aliased columns: the combinations that they equal, and empty cells of factors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from glmclf.core.fit.aliasing import violations
 from glmclf.errors import DataWarning, warn
 
-SHOWN = 8
+MAX_NAMES = 8  # columns that a message names
 _LEVEL = re.compile(
     r"(?:C\((?P<inner>[^,()]+)(?:, *Treatment.*)?\)|(?P<bare>[^()\[\]]+))\[(?:T\.)?(?P<level>[^\[\]]*)\]"
 )
 
 
 def combination(terms: Mapping[int, float], names: list[str]) -> str:
-    """A combination of columns, ``x1 + 2 * x2``; empty for 0."""
+    """Text of a linear combination of columns, ``x1 + 2 * x2``; empty for 0."""
     parts: list[str] = []
     for i, v in terms.items():
         sign = "" if not parts else " - " if v < 0 else " + "
@@ -26,7 +26,7 @@ def combination(terms: Mapping[int, float], names: list[str]) -> str:
 
 
 def empty_cell(name: str) -> str:
-    """Which level, or which combination of levels, a column of zeros says no row has; nothing where it is numbers."""
+    """Text with the level, or combination of levels, that a column of zeros shows to be empty; "" for numbers."""
     cells = [_LEVEL.fullmatch(part) for part in name.split(":")]
     found = [(m["inner"] or m["bare"], m["level"]) for m in cells if m is not None]
     if not found or len(found) < len(cells):
@@ -35,33 +35,33 @@ def empty_cell(name: str) -> str:
 
 
 def omitted_note(combinations: Mapping[int, Mapping[int, float]], names: list[str]) -> str:
-    """What was left out, for the summary."""
+    """Note of the summary on omitted columns."""
     parts = [
         f'"{names[j]}" = {combination(terms, names) or "0" + empty_cell(names[j])}' for j, terms in combinations.items()
     ]
-    more = f" and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
-    return f"Omitted, as combinations of other columns: {', '.join(parts[:SHOWN])}{more}."
+    more = f" and {len(parts) - MAX_NAMES} more" if len(parts) > MAX_NAMES else ""
+    return f"Omitted, as combinations of other columns: {', '.join(parts[:MAX_NAMES])}{more}."
 
 
 def check_new_rows(
     combinations: Mapping[int, Mapping[int, float]], X: Any, names: list[str], units: Any = None
 ) -> None:
-    """Say which rows to predict, of Columns X, disobey a combination that columns of the fit obeyed."""
+    """Warn of rows to predict, of Columns X, that violate a combination which columns of the fit obeyed."""
     broken = violations(combinations, X[:].toarray(), units) if combinations else {}
     if broken:
         warn(new_rows_warning(broken, combinations, names, X.shape[0]), DataWarning)
 
 
 def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], n: int) -> str:
-    """What rows to predict are not estimable, and why."""
+    """Warn of rows to predict that are not estimable, with the reason."""
     rows = sum(broken.values()) > 0
     said = []
     for j in broken:
         terms = combinations[j]
         cell = "" if terms else empty_cell(names[j])
         said.append(f'"{names[j]}" = {combination(terms, names) or "0"}{cell}')
-    more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+    more = f" and {len(said) - MAX_NAMES} more" if len(said) > MAX_NAMES else ""
     return (
         f"{int(rows.sum())} of {n} rows to predict are not estimable: in every row of the fit "
-        f"{', '.join(said[:SHOWN])}{more}, and not in these. Their predictions take the omitted coefficients as 0."
+        f"{', '.join(said[:MAX_NAMES])}{more}, and not in these. Their predictions take the omitted coefficients as 0."
     )

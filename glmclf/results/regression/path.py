@@ -1,4 +1,4 @@
-"""Paths of penalised fits over alpha, and the choice of alpha by cross-validation."""
+"""Regularisation paths, and the choice of alpha by cross-validation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glmclf.results.tables.frames import notebook
 
 
 class RegularizationPath:
-    """Penalised fits by alpha, the largest first. Made by ``fit_regularized(alphas=...)``.
+    """Path of penalised fits by alpha, the largest first. Made by ``fit_regularized(alphas=...)``.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class RegularizationPath:
 
     def __init__(self, model, wanted, alphas: ndarray, fits: list[PenalisedEstimate], omitted: list[dict]):
         self.model, self.alphas = model, alphas
-        self._wanted, self._omitted = wanted, omitted  # columns that each fit leaves out
+        self._wanted, self._omitted = wanted, omitted  # columns that each fit omits
         k, m = wanted.alpha.shape
         B = np.full((len(alphas), k * m), np.nan)
         for row, f, out in zip(B, fits, omitted, strict=True):
@@ -58,7 +58,7 @@ class RegularizationPath:
         return iter(self.alphas)
 
     def __getitem__(self, alpha: float) -> Any:
-        """The result at an alpha of the path."""
+        """Result at an alpha of the path."""
         near = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-9, atol=0.0))
         if not len(near):
             raise KeyError(f"alpha = {alpha!r} is not on the path; at() fits any other")
@@ -66,7 +66,7 @@ class RegularizationPath:
 
     @named
     def at(self, alpha: float) -> Any:
-        """The result at any alpha: a fit that starts at the nearest one of the path.
+        """Result at any alpha, from a fit that starts at the nearest one of the path.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class RegularizationPath:
         return self.model._penalised(wanted, self._starts[near])
 
     def table(self) -> pd.DataFrame:
-        """llf, edf, nonzero and converged by alpha.
+        """Table of llf, edf, nonzero and converged by alpha.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class RegularizationPath:
 
 
 class RegularizationCV:
-    """alpha chosen by cross-validation. Made by `fit_regularized_cv`.
+    """Choice of alpha by cross-validation. Made by `fit_regularized_cv`.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class RegularizationCV:
 
     @cached_property
     def cv(self) -> pd.DataFrame:
-        """By alpha: mean deviance per observation over the folds, its standard error, the path's edf and nonzero."""
+        """Table by alpha: mean deviance per observation over the folds, its standard error, edf and nonzero."""
         w = self.fold_sizes / self.fold_sizes.sum()
         mean = (self.deviances * w).sum(axis=1, skipna=False)
         variance = (self.deviances.sub(mean, axis=0) ** 2 * w).sum(axis=1, skipna=False)
@@ -132,30 +132,30 @@ class RegularizationCV:
 
     @property
     def alpha_min(self) -> float:
-        """The alpha of the least mean deviance; the largest of several."""
+        """Alpha of the smallest mean deviance; the largest of several."""
         return float(self.cv.deviance.idxmin())
 
     @property
     def alpha_1se(self) -> float:
-        """The largest alpha whose mean deviance is at most one standard error above the least."""
+        """Largest alpha whose mean deviance is at most one standard error above the smallest."""
         best = self.cv.loc[self.alpha_min]
         within = self.cv.deviance <= best.deviance + best.se
         return float(self.cv.index[within].max())
 
     @property
     def alpha(self) -> float:
-        """The alpha that `rule` chooses."""
+        """Alpha that `rule` chooses."""
         return self.alpha_1se if self.rule == "1se" else self.alpha_min
 
     @cached_property
     @named
     def result(self) -> Any:
-        """The fit to all rows at `alpha`."""
+        """Fit to all rows at `alpha`."""
         return self.path.at(self.alpha)
 
     @named
     def at(self, alpha: float) -> Any:
-        """The fit to all rows at another alpha; see `RegularizationPath.at`."""
+        """Fit to all rows at another alpha; see `RegularizationPath.at`."""
         return self.path.at(alpha)
 
     def __repr__(self) -> str:

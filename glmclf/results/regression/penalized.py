@@ -35,11 +35,11 @@ WORDS = {
     NONE: "",
 }
 
-NOT_KEPT = ("_rounded", "_digits", "_flagged")  # facts of a maximum of the likelihood
+NOT_KEPT = ("_rounded", "_digits", "_flagged")  # quantities of a maximum of the likelihood
 
 
 class SpreadCovariance(Covariance):
-    """The covariance of all parameters from that of an estimate of the columns left, when it is first asked for."""
+    """Lazy covariance of all parameters, from an estimate of the columns that are not omitted."""
 
     def __init__(self, name: str, description: str, spread: LazyCovariance, coordinates: Coordinates):
         super().__init__(name, np.zeros((0, 0)), description)
@@ -50,9 +50,9 @@ class SpreadCovariance(Covariance):
 
     @cached_property
     def matrix(self) -> ndarray:
-        """(p, p)."""
+        """Covariance matrix, (p, p)."""
         found = self.__dict__["form"]()
-        del self.__dict__["form"]  # and the data with it
+        del self.__dict__["form"]  # releases the data
         return found
 
 
@@ -72,11 +72,11 @@ class RegularizedResults(RegressionResults):
     """
 
     _regularised: ClassVar[bool] = True
-    _has_bic: ClassVar[bool] = True  # with effective degrees of freedom
+    _has_bic: ClassVar[bool] = True  # counts effective degrees of freedom
 
     @property
     def _again(self) -> bool:
-        """Whether the estimate was fitted again by maximum likelihood."""
+        """Whether the estimate is a maximum likelihood refit."""
         return self._cov.name == REFIT
 
     @property
@@ -124,14 +124,14 @@ class RegularizedResults(RegressionResults):
     @property
     @requires()
     def llf_penalized(self) -> float:
-        """llf less the penalty, ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``: the estimate maximises it."""
+        """Penalised log-likelihood at its maximum, llf - ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``."""
         if self._again:
             raise AttributeError("llf_penalized: a refit maximises the likelihood; llf is its maximum")
         return self.llf - self._penalty.value(self._b)
 
     @cached_property
     def _V(self) -> ndarray:
-        """Posterior covariance of the coefficients; NaN where there is none."""
+        """Posterior covariance of the coefficients; NaN without a posterior."""
         V = np.array(self._penalised.V) if self._has_spread else np.full((len(self._b), len(self._b)), np.nan)
         lost = np.zeros(len(V), dtype=bool) if self._omitted is None else self._omitted.copy()
         if self._again:
@@ -158,9 +158,11 @@ class RegularizedResults(RegressionResults):
     @property
     @requires()
     def posterior_sd(self) -> Any:
-        """Posterior standard deviations, the square roots of the diagonal of (I + ridge)^-1, I the observed
-        information and ridge = N alpha: labelled like `params`. NaN where there is no posterior: after a lasso, and
-        of a pseudo-likelihood."""
+        """Posterior standard deviations, labelled like `params`.
+
+        They are the square roots of the diagonal of (I + ridge)^-1, I the observed information and ridge = N alpha. NaN
+        where there is no posterior: after a lasso, and of a pseudo-likelihood.
+        """
         if self._again:
             raise NotImplementedError("posterior_sd of a refit: it has no prior. bse has the standard errors")
         return self._labelled(self._se)
@@ -168,8 +170,10 @@ class RegularizedResults(RegressionResults):
     @cached_property
     @requires()
     def k_params_effective(self) -> float:
-        """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0, I the
-        observed information. After a lasso their number (Zou, Hastie & Tibshirani 2007)."""
+        """Effective degrees of freedom: the trace of I (I + ridge)^-1 over the coefficients that are not 0.
+
+        I is the observed information. After a lasso it is their number (Zou, Hastie & Tibshirani 2007).
+        """
         return float(self._penalised.shares.sum())
 
     @property
@@ -199,7 +203,7 @@ class RegularizedResults(RegressionResults):
         c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
         c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
         C = np.kron(np.eye(len(self._b) // len(c)), c[:, None])
-        if self._penalty.lasso.any():  # constants of classes all of whose columns are selected
+        if self._penalty.lasso.any():  # only classes with all columns selected have a constant
             C = C[:, ~(C[self._b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if found.symmetric else np.eye(len(self._b))
         DC = D @ C if self._state.basis is None else into_basis(self._state.basis, D @ C)
@@ -218,7 +222,7 @@ class RegularizedResults(RegressionResults):
 
     @property
     def _slope(self) -> ndarray:
-        """Which coefficients are not intercepts, (d,)."""
+        """Mask of the coefficients that are not intercepts, (d,)."""
         k, constant = len(self.model.exog_names), self._penalised.constant
         return np.arange(len(self._b)) % k != (-1 if constant is None else constant)
 
@@ -280,7 +284,7 @@ class RegularizedResults(RegressionResults):
         return np.nan_to_num(self._theta), np.nan_to_num(self._V), R
 
     def _columns_shown(self, alpha: float, exponentiate: bool = False) -> frames.Coefficients:
-        """What tables show; NaN for what there is not."""
+        """Columns of the table of coefficients; NaN for statistics that a penalised fit does not have."""
         if exponentiate:
             frames.check_ratio(self)
         ends = wald.intervals(self._theta, self._se, alpha)
@@ -291,7 +295,7 @@ class RegularizedResults(RegressionResults):
 
     @requires()
     def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> pd.DataFrame:
-        """The parameter table of the summary as a DataFrame: without z and p, and after a lasso without "std err".
+        """Parameter table of the summary as a DataFrame: without z and p, and after a lasso without "std err".
 
         Parameters
         ----------
@@ -312,13 +316,13 @@ class RegularizedResults(RegressionResults):
         return pd.DataFrame({n: v for n, v in zip(names, values, strict=True) if n}, index=self._param_index)
 
     def _headings(self, alpha: float, ends: tuple[str, str] = ("Conf. Int. Low", "Conf. Int. Upp.")) -> list[str]:
-        """Names of coefficient, standard error, statistic, p-value and ends; "" for what there is not."""
+        """Headings of coefficient, standard error, statistic, p-value and ends; "" for columns that are absent."""
         test = ("z", "P>|z|") if self._again else ("", "")
         return ["coef", "std err", *test, *ends] if self._has_spread else ["coef", "", "", "", "", ""]
 
     @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """One row a parameter, with the column names of R's broom; NaN for what a penalised fit does not have."""
+        """Table of parameters in the column names of R's broom; NaN for statistics that a penalised fit lacks."""
         t, index = self._columns_shown(alpha, exponentiate), self._param_index
         values = (t.estimate, t.std_error, t.statistic, t.pvalue, t.low, t.high)
         names = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
@@ -330,7 +334,7 @@ class RegularizedResults(RegressionResults):
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
     ) -> pd.DataFrame:
-        """exp(u b) with exp of the posterior intervals: odds ratios, or relative risk ratios with several classes.
+        """Odds ratios, or relative risk ratios, exp(u b) with exp of the posterior intervals.
 
         Parameters
         ----------
@@ -366,7 +370,7 @@ class RegularizedResults(RegressionResults):
         return f"{self._kind}, refit" if self._again else self._kind
 
     def _header_tail(self) -> tuple[str, str]:
-        """The last entry of the summary's head, in place of a likelihood ratio test."""
+        """Last entry of the summary's header, in place of a likelihood ratio test."""
         return ("Eff. parameters:", count(self.k_params_effective))
 
     def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -527,7 +531,7 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
         return {name: np.asarray(column) for name, column in new.items()}
 
     def _header(self) -> list[tuple[str, str]]:
-        """Without the reference, where every level has coefficients."""
+        """Facts of the summary's header, without the reference where every level has coefficients."""
         return [entry for entry in super()._header() if not (self.symmetric and entry[0] == "Reference:")]
 
     def _row_columns(self) -> dict[str, Any]:
@@ -536,5 +540,5 @@ class RegularizedMultinomialResults(RegularizedResults, MultinomialResults):
 
 
 def penalized_class(results: type[RegressionResults]) -> type[RegularizedResults]:
-    """The class of penalised results of models whose other results are of the class given."""
+    """Class of penalised results of a model, from the class of its other results."""
     return RegularizedMultinomialResults if issubclass(results, MultinomialResults) else RegularizedBinaryResults

@@ -68,7 +68,7 @@ def _ends(res: Any, j: int, alpha: float) -> tuple[float, float]:
 
 
 def profile_of(res: Any, r: ndarray) -> tuple[Profile | None, float]:
-    """The profile of r'theta, and the sign of its infinite estimate or 0.
+    """Profile likelihood of r'theta, and the sign of its infinite estimate or 0.
 
     None with NaN where directions of both signs exist: then every value is as likely as any; None with 0 where
     constraints fix it.
@@ -80,7 +80,7 @@ def profile_of(res: Any, r: ndarray) -> tuple[Profile | None, float]:
 
 @singledispatch
 def _profile(found: Estimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
-    """`profile_of` an estimate of some kind."""
+    """Profile likelihood for a kind of estimate; see `profile_of`."""
     theta, back = res._state.narrow_centred.fit.theta, -float(r @ res._state.wide_shift)
     return Profile(res._objective(), theta, res._state.value, _narrow_row(res, r), back), 0.0
 
@@ -94,7 +94,7 @@ def _of_reduced(found: ReducedEstimate, res: Any, r: ndarray) -> tuple[Profile |
 
 @_profile.register
 def _of_constrained(found: ConstrainedEstimate, res: Any, r: ndarray) -> tuple[Profile | None, float]:
-    """The profile of what the constraints leave free."""
+    """Profile within the constraints of a fit."""
     c = found.constraint
     assert c is not None
     if c.fixed(r[None])[0][0]:
@@ -115,13 +115,13 @@ def _of_separated(found: LimitEstimate, res: Any, r: ndarray) -> tuple[Profile |
 
 
 def _narrow_row(res: Any, r: ndarray) -> ndarray:
-    """A combination in the coordinates of the fit, of the columns that are left."""
+    """Combination r in the coordinates of the fit, of the columns that are not omitted."""
     return res._in_coordinates(r[None])[2][0][res._state.places]
 
 
 def _profile_in_the_limit(found: LimitEstimate, res: Any, r: ndarray) -> Profile:
-    """No separating direction moves r'theta: its profile is that of the likelihood of the rows left."""
-    _ = res.model._rows  # refuses where they are gone
+    """Profile of a finite r'theta of a separated fit, from the rows that separation does not decide."""
+    _ = res.model._rows  # raises an error where the rows are gone
     back = -float(r @ res._state.wide_shift)
     inner, objective, r = found.inner, found.objective, r[found.kept]
     if inner.basis is not None:
@@ -130,7 +130,7 @@ def _profile_in_the_limit(found: LimitEstimate, res: Any, r: ndarray) -> Profile
 
 
 def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
-    """Directions that move r'theta are cut off where it is held; those that do not lead to a limit of their own."""
+    """Profile of an infinite r'theta: fixing it cuts off directions that move it; the others have their own limit."""
     objective, shift = centred(res.model._objective(columns=res._state.columns))
     theta, r = res._state.inner[res._state.places], r[res._state.places]
     back = -float(r @ shift)
@@ -147,6 +147,6 @@ def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
 
 
 def _row_into(basis: ndarray, r: ndarray) -> ndarray:
-    """A combination of parameters in the coordinates of a basis, equation by equation."""
+    """Combination of parameters in the coordinates of a basis, equation by equation."""
     k, T = len(basis), triangular_inverse(basis)
     return np.concatenate([product(r[i : i + k][None], T)[0] for i in range(0, len(r), k)])

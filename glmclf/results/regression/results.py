@@ -1,4 +1,4 @@
-"""Results: everything that follows from the estimate, its covariance, the log-likelihood and the names."""
+"""Results of regressions: likelihood, tests, residuals, influence and summary."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from glmclf.results.requires import requires
 
 
 class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, Results):
-    """What was estimated, with its inference. Made by `fit`, not by hand.
+    """Results of a regression: estimate and inference. Made by `fit`, not by hand.
 
     Attributes
     ----------
@@ -55,14 +55,14 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         fit, omitted = state.estimate.fit, state.estimate.omitted
         if omitted:
             model._left_out = {**model._left_out, **omitted}
-        self._origin: RegressionResults | None = None  # the fit that a separated one was re-expressed from
+        self._origin: RegressionResults | None = None  # original of a separated fit that was rebased
         self.separation: Separation | None = separation_of(model, state.estimate)
         self.converged = fit.converged
         self.mle_retvals = state.estimate.retvals(method)
         if fit.message == RAW:
             self.mle_retvals["remaining_error"] = self._remaining_error()
 
-    # what Wald tests, tables and tests of this package know parts of the state by
+    # names of parts of the state for Wald tests and tables
     _theta: Any = property(lambda self: self._state.theta)
     _V: Any = property(lambda self: self._state.V)
     _cov: Any = property(lambda self: self._state.covariance)
@@ -73,7 +73,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     _value: Any = property(lambda self: self._state.value)
 
     def _remaining_error(self) -> float:
-        """Distance to the maximum in standard errors: of the information; of a pseudo-likelihood, those reported."""
+        """Distance to the maximum in standard errors, from the information or, for a pseudo-likelihood, as reported."""
         if not self.model._pseudo:
             return remaining_error(self._state.fit, self.model._unit)
         e, at = self._state.narrow.fit.evaluation, np.ix_(self._state.places, self._state.places)
@@ -83,7 +83,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             return np.inf
 
     def _objective(self):
-        """The objective of these columns in the coordinates of the fit, its offset centred."""
+        """Objective of the columns that are not omitted, in the coordinates of the fit, with the offset centred."""
         objective, basis = centred(self.model._objective(columns=self._state.columns))[0], self._state.narrow.basis
         return objective if basis is None else objective.rotated(basis, self._state.exact)
 
@@ -101,12 +101,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._cov.rank(centred=self._state.estimate.has_zero_score and self.converged)
 
     def _check_new_rows(self, X) -> None:
-        """Say which rows to predict disobey a combination that columns of the fit obeyed."""
+        """Warn of rows to predict that violate a combination which columns of the fit obeyed."""
         if self._state.combinations:
             check_new_rows(self._state.combinations, X, self.model.exog_names, self._units)
 
     def _check_estimable(self, R: ndarray) -> None:
-        """Refuse combinations that are infinite or fixed, or that columns left out make arbitrary."""
+        """Refuse combinations that are infinite or fixed, or that omitted columns make arbitrary."""
         state: Any = self._state
         if state.estimate.fixed(R)[0].any():
             raise ValueError(
@@ -135,7 +135,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @property
     def _z(self) -> ndarray:
         """Estimates over their standard errors; NaN for parameters that constraints fix."""
-        with np.errstate(divide="ignore", invalid="ignore"):  # a robust standard error may be 0
+        with np.errstate(divide="ignore", invalid="ignore"):  # robust standard errors may be 0
             return np.where(self._state.estimate.fixed_parameters, np.nan, self._theta / self._se)
 
     def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
@@ -146,7 +146,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @property
     def _outcomes_gone(self) -> ndarray:
-        """Outcomes of the rows of a separated fit that are ruled out, (n, K) bool."""
+        """Mask of the outcomes that separation rules out in the rows of the fit, (n, K) bool."""
         r, K = self.model._rows, self.model._likelihood.n_eta + 1
         found = self._state.estimate
         if not r.streamed:
@@ -162,8 +162,10 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @cached_property
     @requires()
     def llnull(self) -> float:
-        """Log-likelihood of the model without regressors, with the same offset and weights: the constant alone or, of a
-        model whose columns do not span a constant, eta = offset."""
+        """Log-likelihood of the null model, without regressors and with equal offset and weights.
+
+        It has the constant alone or, if columns do not span a constant, eta = offset.
+        """
         return float(self._null_value + self.model._constant)
 
     @cached_property
@@ -172,42 +174,44 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @property
     def _criterion(self) -> LikelihoodCriterion:
-        """What the estimate maximises."""
+        """Criterion that the estimate maximises."""
         return (LikelihoodCriterion if self._state.estimate.has_zero_score else FirthCriterion)(self)
 
     @cached_property
     def _null_maximised(self) -> float:
-        """Its largest value in the model without regressors."""
+        """Largest value of the criterion in the null model."""
         return float(self._criterion.null)
 
     @property
     @requires()
     def prsquared(self) -> float:
-        """McFadden's pseudo-R-squared, 1 - llf/llnull, both without the binomial coefficients of counts; NaN of a fit
-        that did not converge."""
+        """McFadden's pseudo-R-squared, 1 - llf/llnull; NaN of a fit that did not converge.
+
+        Both are without the binomial coefficients of counts.
+        """
         return np.nan if self._short else 1.0 - self._value / self._null_value
 
     @property
     def _estimator(self) -> str:
-        """What the summary calls the method of estimation."""
+        """Name of the method of estimation in the summary."""
         return self._state.estimate.name
 
     @property
     def _short(self) -> bool:
-        """Whether the fit ended short of the maximum of the likelihood: what compares maxima is then NaN."""
+        """Whether the fit did not reach the maximum of the likelihood, so that comparisons of maxima are NaN."""
         return not self.converged and not self._regularised
 
     @cached_property
     @requires()
     def df_model(self) -> int:
-        """Parameters, the constant and columns left out not counted."""
+        """Number of parameters, without the constant and omitted columns."""
         counted = self.model.df_model - (len(self._theta) - self._size)
         return max(0, counted)  # constraints may fix the constant, too
 
     @property
     @requires()
     def df_resid(self) -> float:
-        """Observations less parameters, columns left out not counted."""
+        """Observations less parameters, without omitted columns."""
         return self.model.df_resid + (len(self._theta) - self._size)
 
     @property
@@ -216,9 +220,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @cached_property
     def _fingerprint(self) -> dict[str, Any]:
-        """A digest of each thing that models compared must share, and of the columns."""
+        """Fingerprint of a fit's data: digests of everything that compared models must share, and of the columns."""
         found = same_data.fingerprint(self)
-        if self.model._rows.offset is not None:  # several equations: an offset is one against the reference
+        if self.model._rows.offset is not None:  # with several equations offsets are relative to the reference
             found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
         return found
 
@@ -229,17 +233,18 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @cached_property
     def _units(self) -> list[float]:
-        """Units of rounding of the columns' numbers, where some of them were left out."""
+        """Units of rounding of the columns' numbers, where some columns are omitted."""
         return roundings(self.model._rows.columns()).tolist() if self._state.combinations else []
 
     def _touches_infinity(self, R: ndarray) -> bool:
-        """Whether one of these combinations is infinite."""
+        """Whether one of some combinations of parameters is infinite."""
         return bool((self._state.estimate.signs(R) != 0).any())
 
     @requires()
     def pseudo_rsquared(self) -> pd.Series:
-        """Coefficients that resemble R-squared: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron; of
-        binary models also McKelvey-Zavoina, which needs one latent variable.
+        """Pseudo-R-squareds: McFadden, adjusted McFadden, Cox-Snell, Nagelkerke, Tjur, Efron.
+
+        Binary models also have McKelvey-Zavoina, which needs a single latent variable.
 
         Returns
         -------
@@ -266,7 +271,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return pd.Series(found | self._rsquared_of_rows())
 
     def _rsquared_of_rows(self) -> dict[str, float]:
-        """Coefficients that only some models have."""
+        """Pseudo-R-squareds that only some models have."""
         return {}
 
     def _margin_source(self):
@@ -315,7 +320,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return facts
 
     def _notes(self) -> list[str]:
-        """Lines under the summary."""
+        """Notes of the summary."""
         from glmclf.results.diagnostics.accuracy import digit_notes
         from glmclf.results.diagnostics.hauck_donner import hauck_donner_notes
 
@@ -355,7 +360,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         super()._remember()
 
     def __getstate__(self) -> dict[str, Any]:
-        """A limit over a stream is one of rows that stay behind."""
+        """State for a pickle, without the limit of a fit to a stream, whose rows are not pickled."""
         state, rows = super().__getstate__(), self.model._rows_
         if rows is None or not rows.streamed:
             return state
@@ -369,7 +374,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             self.separation = renamed(self.separation, self.model, found.cone)
 
     def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix  # which may have waited for this
+        _ = self._cov.matrix  # computes a deferred matrix
         fit = self._state.to_dict(self.method)
         if self.separation is not None:
             found: Any = self._state.estimate

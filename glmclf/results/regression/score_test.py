@@ -1,4 +1,4 @@
-"""Score tests: of regressors that a model does not have, and of a constrained estimate."""
+"""Score tests of regressors that a model does not have, and of a constrained estimate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def robust_score(res: Any, cov_type: str | None, constrained: bool) -> bool:
 
 
 def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
-    """Objective with more columns, the estimate with zeros for them, and the places of these zeros."""
+    """Objective with added columns, the estimate with zeros for them, and the places of the zeros."""
     k, q, Z = len(res.model.exog_names), res.model._likelihood.n_eta, extra.to_numpy()
     X = res.model._rows.X
     found = dependencies_in(Blocks(X, Dense(Z)))
@@ -79,7 +79,7 @@ def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
     own = res._objective()
     if basis is None:
         wider = beside(X, Z)
-    else:  # expanded, as it is seldom that a large design needs a basis
+    else:  # dense, as large designs rarely need a basis
         wider = Dense(np.column_stack([rotated(X, basis, res._state.exact)[:].toarray(), Z]))
     blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
     objective = type(own)(own.likelihood, blocks, own.unit)
@@ -87,7 +87,7 @@ def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
 
 
 def _extra_at_limit(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
-    """The same of a separated fit, where only the rows left can say something."""
+    """Objective with added columns at the limit of a separated fit, from the rows that separation does not decide."""
     found, q = res._state.estimate, res.model._likelihood.n_eta
     rows = found.rows
     kept = found.kept % len(res.model.exog_names)

@@ -1,4 +1,4 @@
-"""What separation says of a model: which coefficients are infinite, in which direction, and which rows decide it."""
+"""Reports of separation: the infinite coefficients, their signs, and the rows that separation decides."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from glmclf.errors import DataWarning, warn
 if TYPE_CHECKING:
     from glmclf.core.separation.cone import RecessionCone
 
-SHOWN = 8
-LARGEST = 1000  # numbers of facets that a file keeps
+MAX_NAMES = 8  # coefficients or rows that a message names
+MAX_FACET_NUMBERS = 1000  # numbers of facets that a file stores
 
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """A response that some combination of the regressors predicts perfectly.
+    """Report of separation: a response that some combination of the regressors predicts perfectly.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Separation:
 
     @property
     def columns(self) -> list[Any]:
-        """The coefficients that are infinite, or undetermined."""
+        """Coefficients that are infinite or undetermined."""
         return list(self.directions.index)
 
     def __eq__(self, other: object) -> bool:
@@ -85,11 +85,11 @@ class Separation:
         for name, sign in self.directions.items():
             value = "sign undetermined" if np.isnan(sign) else "inf" if sign > 0 else "-inf"
             words.append(f"{spelled(name)} ({value})")
-        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
-        return ", ".join(words[:SHOWN]) + more
+        more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
+        return ", ".join(words[:MAX_NAMES]) + more
 
     def message(self, how: str, pseudo: bool = False, finite: bool = True) -> str:
-        """The error's or the warning's words; of a pseudo-likelihood, and where some coefficients are finite."""
+        """Message of the error or warning, for likelihoods and pseudo-likelihoods."""
         rows = [] if self.rows is None else self.rows
         some = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
         several = isinstance(self.direction.index, pd.MultiIndex)
@@ -111,20 +111,22 @@ class Separation:
 
 
 def instead(pseudo: bool) -> str:
-    """What there is in place of a Wald test of infinite coefficients."""
+    """Advice in place of a Wald test of infinite coefficients."""
     if pseudo:
-        return "drop the term or merge its levels: a pseudo-likelihood has no other test of them"
+        return "drop the term or merge its levels: a pseudo-likelihood has no test of infinite coefficients"
     return 'use compare_lr_test, or bias_reduction="firth"'
 
 
 def spelled(label: Any) -> str:
-    """A coefficient by name, or by level and regressor."""
+    """Spell a coefficient by name, or by level and regressor."""
     return f'"{label[1]}" of {label[0]!r}' if isinstance(label, tuple) else f'"{label}"'
 
 
 def signs_of_rows(cone: RecessionCone, R: ndarray) -> tuple[ndarray, ndarray]:
-    """Signs of R d over the cone as `RecessionCone.sign_of`, and rows of R of which a cone that was loaded without its
-    facets cannot say: NaN."""
+    """Signs of R d over the cone, as `RecessionCone.sign_of`, and the rows of R with an unknown sign, NaN.
+
+    Signs are unknown where a cone was loaded without its facets.
+    """
     unknown = np.zeros(len(R), dtype=bool)
     if len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.sign_of(R), unknown
@@ -134,11 +136,11 @@ def signs_of_rows(cone: RecessionCone, R: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
-    """A DataWarning that names rows whose predictions need the facets of a cone that a file did not keep."""
+    """Warn of rows whose predictions need the facets of a cone that a file does not have."""
     where = np.flatnonzero(unknown)
     if len(where):
-        names = where[:SHOWN] if labels is None else labels[where[:SHOWN]]
-        some = ", ".join(map(str, names)) + (", ..." if len(where) > SHOWN else "")
+        names = where[:MAX_NAMES] if labels is None else labels[where[:MAX_NAMES]]
+        some = ", ".join(map(str, names)) + (", ..." if len(where) > MAX_NAMES else "")
         warn(
             f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN: whether infinite coefficients decide "
             "them rests on many rows of the fit, which a file does not keep. Ask the fit itself, before it is saved.",
@@ -147,8 +149,11 @@ def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
 
 
 def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any) -> Separation:
-    """The cone in the terms of a model; `signs` are those of its parameters, of which its words show the first SHOWN;
-    `gone` are the outcomes of its rows that it rules out, (n, K) bool, or what stands for those of a stream."""
+    """Report of a recession cone in terms of a model.
+
+    `signs` are those of the model's parameters, of which messages name the first MAX_NAMES. `gone` is the mask of the
+    outcomes that are ruled out, (n, K) bool, or its stand-in for a stream.
+    """
     n = len(model._rows)
     if model._rows.streamed:
         kind = "complete" if gone.complete else "quasi-complete"
@@ -158,13 +163,13 @@ def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any
 
 
 def separation_of(model: Any, found: Any) -> Separation | None:
-    """The separation of an estimate that knows which outcomes are ruled out; None of others."""
+    """Report of the separation of an estimate; None for an estimate without ruled out outcomes."""
     gone = found.ruled_out
     return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
 
 
 def renamed(found: Separation, model: Any, cone: RecessionCone) -> Separation:
-    """The same separation in the terms of another model of the same response, without labels of rows if it has none."""
+    """Translate a report of separation to another model of the same response, without row labels if it has none."""
     directions, direction = _by_name(model, cone, cone.signs)
     rows = None if model._rows_ is None else found.rows
     return replace(found, directions=directions, direction=direction, rows=rows)
@@ -179,18 +184,18 @@ def _by_name(model: Any, cone: RecessionCone, signs: Any) -> tuple[pd.Series, pd
 
 
 def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
-    """What a file keeps of a separation: the cone, and of the rows their number.
+    """Convert a separation to the dict of a file: the cone, and the number of rows.
 
     The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
     and what needs them is refused.
     """
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
-    facets = cone.extreme if cone.extreme.size <= LARGEST else np.zeros((0, cone.basis.shape[1]))
+    facets = cone.extreme if cone.extreme.size <= MAX_FACET_NUMBERS else np.zeros((0, cone.basis.shape[1]))
     return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, RecessionCone]:
-    """What `as_dict` kept."""
+    """Restore a separation from the dict of `as_dict`."""
     from glmclf.core.separation.cone import RecessionCone
 
     basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))

@@ -1,4 +1,4 @@
-"""The state of a fit: its estimate, the covariance of that, and the way from the two to what is reported."""
+"""State of a fit: estimate, covariance, and the map from both to the reported parameters."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from glmclf.inference.covariance.types import Covariance
 if TYPE_CHECKING:
     pass
 
-KINDS = ("separation", "reduction", "constraint")  # what a file says of estimates other than maxima
+KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
 
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """An estimate and its covariance, in the coordinates in which they were found and keep their digits.
+    """Immutable state of a fit: estimate and covariance, in the coordinates in which both keep their digits.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FitState:
 
     @classmethod
     def of(cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates) -> FitState:
-        """The state of an estimate with the offset given."""
+        """Create the state from an estimate with the offset as given."""
         moved = coordinates.moved(coordinates.narrow_basis(estimate.basis))
         return cls(estimate, *covariance, coordinates, estimate.fit.theta + moved)
 
@@ -60,7 +60,7 @@ class FitState:
     def of_centred(
         cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates
     ) -> FitState:
-        """The state of an estimate with the offset centred."""
+        """Create the state from an estimate with the offset centred."""
         if not coordinates.shift.any():
             return cls.of(estimate, covariance, coordinates)
         inner, moved = estimate.fit.theta, coordinates.moved(coordinates.narrow_basis(estimate.basis))
@@ -70,48 +70,48 @@ class FitState:
     # ------------------------------------------------------------------------------------------------ the estimate
     @property
     def fit(self) -> Fit:
-        """The fit, in its own coordinates."""
+        """Fit of the estimate, in its own coordinates."""
         return self.estimate.fit
 
     @property
     def value(self) -> float:
-        """The log-likelihood, without the coefficients of counts."""
+        """Log-likelihood, without the coefficients of counts."""
         return self.estimate.fit.evaluation.value
 
     @property
     def basis(self) -> ndarray | None:
-        """The basis of the fit's coordinates, None where they are those of X."""
+        """Basis of the fit's coordinates; None where they are those of X."""
         return self.estimate.basis
 
     @property
     def exact(self) -> bool | None:
-        """Whether rows are put into the basis in twofold arithmetic."""
+        """Whether rows are transformed to the basis in twofold arithmetic."""
         return self.estimate.exact
 
     @property
     def combinations(self) -> Mapping[int, Mapping[int, float]]:
-        """What the columns that were left out equal, column -> {column: coefficient}."""
+        """Combinations that omitted columns equal, column -> {column: coefficient}."""
         return self.estimate.omitted
 
     # ------------------------------------------------------------------------------------------- columns and places
     @property
     def columns(self) -> ndarray:
-        """Columns of the design that are no combinations of others."""
+        """Places of the columns of the design that are not omitted."""
         return self.coordinates.columns
 
     @property
     def places(self) -> ndarray:
-        """Places of their parameters in all equations."""
+        """Places of the parameters of `columns` in all equations."""
         return self.coordinates.places
 
     @property
     def shift(self) -> ndarray:
-        """What centring the offset adds to the parameters of the columns that are left, in the coordinates of X."""
+        """Shift of the parameters that are not omitted by centring the offset, in the coordinates of X."""
         return self.coordinates.shift
 
     @cached_property
     def omitted(self) -> ndarray | None:
-        """Which reported parameters are of columns that were left out; None if none are."""
+        """Mask of the reported parameters of omitted columns; None without any."""
         if not self.combinations:
             return None
         p = self.estimate.reported_size
@@ -121,22 +121,22 @@ class FitState:
 
     @property
     def free_count(self) -> Any:
-        """How many parameters are free, without those left out and the constraints; effective ones of a penalty."""
+        """Number of free parameters, without omitted ones and constraints; the effective number under a penalty."""
         return self.estimate.free_count(0 if self.omitted is None else int(self.omitted.sum()))
 
     @property
     def narrow(self) -> Estimate:
-        """The estimate of the columns that are left alone."""
+        """Estimate of the columns that are not omitted."""
         return self.estimate.narrow(self.coordinates)
 
     @property
     def narrow_centred(self) -> Estimate:
-        """The estimate of the columns that are left alone, with the offset centred."""
+        """Estimate of the columns that are not omitted, with the offset centred."""
         return self.centred.narrow(self.coordinates)
 
     @property
     def centred(self) -> Estimate:
-        """The estimate with the offset centred."""
+        """Estimate with the offset centred."""
         if not self.shift.any():
             return self.estimate
         return replace(self.estimate, fit=replace(self.estimate.fit, theta=self.inner))
@@ -144,30 +144,30 @@ class FitState:
     # --------------------------------------------------------------------------------------------------- numbers
     @property
     def moved(self) -> ndarray:
-        """What centring the offset adds to all parameters, in the coordinates of the fit."""
+        """Shift of all parameters by centring the offset, in the coordinates of the fit."""
         return self.coordinates.moved(self.coordinates.narrow_basis(self.basis))
 
     @property
     def wide_shift(self) -> ndarray:
-        """What centring the offset adds to all parameters, in the coordinates of X."""
+        """Shift of all parameters by centring the offset, in the coordinates of X."""
         return self.coordinates.spread(self.shift)
 
     @cached_property
     def finite_theta(self) -> ndarray:
-        """The estimate, with zeros for columns that were left out and finite values for what is infinite."""
+        """Finite parameters, with zeros for omitted columns and finite values for infinite parameters."""
         if not self.shift.any():
             return from_basis(self.estimate.basis, self.estimate.fit.theta)
         return from_basis(self.estimate.basis, self.inner) - self.wide_shift
 
     @cached_property
     def theta(self) -> ndarray:
-        """The estimate as it is reported: inf and -inf for what is infinite, NaN for columns that were left out."""
+        """Reported parameters: inf and -inf where infinite, NaN for omitted columns."""
         theta = self.estimate.reported(self.finite_theta if self.given is None else self.given)
         return theta if self.omitted is None else np.where(self.omitted, np.nan, theta)
 
     @cached_property
     def V(self) -> ndarray:
-        """Covariance of the parameters; NaN for infinite ones and for those left out, 0 for fixed ones."""
+        """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if basis is not None:
             V = from_basis(basis, from_basis(basis, V).T)
@@ -186,7 +186,7 @@ class FitState:
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
 
     def combined(self, R: ndarray, estimate: ndarray, se: ndarray, units: Any) -> tuple[ndarray, ndarray]:
-        """Combinations of parameters, rows of R, and their standard errors as they are reported, from finite ones.
+        """Reported combinations of parameters, rows of R, and standard errors, from finite ones.
 
         inf, -inf or NaN where a combination is infinite, NaN where columns left out make it arbitrary, and without a
         standard error where constraints fix it.
@@ -202,27 +202,27 @@ class FitState:
 
     # --------------------------------------------------------------------------------------------------- changes
     def with_covariance(self, covariance: Covariance, groupings: list[str]) -> FitState:
-        """The estimate with another covariance."""
+        """Copy of the state with another covariance."""
         return replace(self, covariance=covariance, groupings=groupings)
 
     def with_estimate(self, **changes: Any) -> FitState:
-        """The state with other values of the estimate's attributes."""
+        """Copy of the state with other values of the estimate's attributes."""
         return replace(self, estimate=replace(self.estimate, **changes))
 
     def mapped(self, estimate: Estimate, A: ndarray, coordinates: Coordinates) -> FitState:
-        """The state of A theta, with the estimate and the coordinates of that."""
+        """State of A theta, with its estimate and coordinates."""
         covariance = replace(self.covariance, matrix=A @ self.covariance.matrix @ A.T)
         finite = np.isfinite(self.theta).all()
         state = FitState.of(estimate, (covariance, self.groupings), coordinates)
         return replace(state, given=A @ (self.theta if finite else self.finite_theta))
 
     def without_rows(self) -> FitState:
-        """The state without what has an entry a row."""
+        """Copy of the state without arrays that have an entry for each row."""
         return replace(self, estimate=self.estimate.without_rows())
 
     # ----------------------------------------------------------------------------------------------------- in files
     def to_dict(self, method: str) -> dict[str, Any]:
-        """What a file keeps of the estimate that a solver, `method`, found."""
+        """Convert the state to the dict of a file; `method` is the solver."""
         found, fit = self.estimate, self.estimate.fit
         return {
             "theta": self.finite_theta,
@@ -243,7 +243,10 @@ class FitState:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any], coordinates: Coordinates, cone: Any = None) -> FitState:
-        """The state that a file has; `coordinates` are those of all columns, `cone` that of a separated fit."""
+        """Restore the state from the dict of a file; `coordinates` are those of all columns.
+
+        `cone` is that of a separated fit.
+        """
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
@@ -256,7 +259,7 @@ class FitState:
 
 
 def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
-    """What makes the estimate that a file has."""
+    """Function that restores an estimate of the kind that a file has."""
     if cone is not None:
         from glmclf.core.separation.limit import LimitEstimate
 

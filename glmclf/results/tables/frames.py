@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What a table of coefficients shows, each (p,): estimate, standard error, statistic, p-value, interval."""
+    """Columns of a table of coefficients, each (p,): estimate, standard error, statistic, p-value, interval."""
 
     estimate: ndarray
     std_error: ndarray
@@ -30,7 +30,7 @@ class Coefficients:
     high: ndarray
 
     def scaled(self, units: ndarray) -> Coefficients:
-        """For a change of `units` (p,) in the regressor: u b, |u| se, and the interval's ends in order."""
+        """Coefficients for a change of `units` (p,) in the regressor: u b, |u| se, and the interval's ends in order."""
         down = units < 0
         return Coefficients(
             units * self.estimate,
@@ -42,7 +42,7 @@ class Coefficients:
         )
 
     def exponentiated(self) -> Coefficients:
-        """exp(b), delta-method standard error exp(b) se, exp of the interval; the test stays that of b = 0."""
+        """Exponentiated coefficients: exp(b), standard error exp(b) se, exp of the interval; the test of b = 0."""
         with np.errstate(over="ignore", invalid="ignore"):
             ratio, low, high = np.exp(self.estimate), np.exp(self.low), np.exp(self.high)
             return Coefficients(ratio, ratio * self.std_error, self.statistic, self.pvalue, low, high)
@@ -56,20 +56,20 @@ def coefficients(
         check_ratio(res)
     keywords = {} if method == "wald" else {"method": method}
     low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
-    columns = (res.params, res.bse, res.tvalues, res.pvalues)  # of several equations: one after the other
+    columns = (res.params, res.bse, res.tvalues, res.pvalues)  # several equations one after the other
     estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
 
 
 def ratio_name(res: Any) -> str:
-    """The name of exp(b): that of the link, of several levels a relative risk ratio; "" where it is no ratio."""
+    """Name of exp(b): that of the link, "relative risk ratio" for several levels, "" where exp(b) is no ratio."""
     link = getattr(res.model, "link", None)
     return RELATIVE_RISK if link is None else link.ratio
 
 
 def check_ratio(res: Any) -> None:
-    """NotImplementedError where exp(b) is no ratio of anything."""
+    """Raise NotImplementedError where exp(b) is not a ratio."""
     name = type(res.model).__name__
     reason = getattr(res, "_no_ratios", "") or f"the exponential of a {name} coefficient is no ratio of anything"
     if getattr(res, "_no_ratios", "") or not ratio_name(res):
@@ -77,7 +77,7 @@ def check_ratio(res: Any) -> None:
 
 
 def check_odds(res: Any) -> None:
-    """NotImplementedError of a binary model whose exp(b) is no odds ratio, with what it is."""
+    """Raise NotImplementedError for a binary model whose exp(b) is no odds ratio, naming what it is."""
     ratio = ratio_name(res)
     if ratio in (LogitLink.ratio, RELATIVE_RISK):
         return
@@ -86,7 +86,7 @@ def check_odds(res: Any) -> None:
 
 
 def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) -> str:
-    """Texts and tables below each other as HTML, for the `_repr_html_` of a result that prints them."""
+    """Render texts and tables below each other as HTML, for the `_repr_html_` of a result."""
     form = None if digits is None else f"{{:{digits}}}".format
     tables = (part.to_frame() if isinstance(part, pd.Series) else part for part in parts)
     return "\n".join(
@@ -101,7 +101,7 @@ def headings(res: Any) -> tuple[str, str]:
 
 
 def interval_headings(alpha: float) -> tuple[str, str]:
-    """The ends of a 1 - alpha interval as summaries head them: '[0.025' and '0.975]'."""
+    """Headings of the ends of a 1 - alpha interval in summaries: '[0.025' and '0.975]'."""
     return f"[{alpha / 2:.10g}", f"{1 - alpha / 2:.10g}]"
 
 
@@ -183,7 +183,7 @@ def odds_ratios(
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
-    """The change of each coefficient's regressor, in the order of the coefficients."""
+    """Change of each coefficient's regressor, in the order of the coefficients."""
     unknown = [name for name in units if name not in index]
     if unknown:
         raise ValueError(
@@ -236,7 +236,7 @@ def tidy(res: Any, conf_int: bool = True, alpha: float = 0.05, exponentiate: boo
 
 
 def glance(res: Any) -> pd.DataFrame:
-    """The fit as a whole in one row, in the columns of R's broom.
+    """Table of one row with measures of a fit, in the columns of R's broom.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def glance(res: Any) -> pd.DataFrame:
 
 
 def term_table(tests: TermTests) -> WaldTestResults:
-    """The tests of `inference.wald.term_tests` in statsmodels' record, with `table`, `summary_frame()` and its text.
+    """Convert tests of terms to statsmodels' WaldTestResults, with `table`, `summary_frame()` and its text.
 
     The columns of `table` are statistic, pvalue, df_constraint, and df_denom for F tests; its index holds the terms.
     """

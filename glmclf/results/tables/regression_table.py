@@ -1,4 +1,4 @@
-"""Coefficients of several fits side by side, in every format that the summary has, and in Word."""
+"""Regression tables: coefficients of several fits side by side, in the formats of the summary, and in Word."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RegressionTable(SummaryFormats):
         self.extra_txt = "\n".join(map(plain, notes))
 
     def to_frame(self) -> pd.DataFrame:
-        """The table as it is printed.
+        """Table of texts as printed, as a DataFrame.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class RegressionTable(SummaryFormats):
 
 @dataclass
 class _Column:
-    """An equation of a fit: what heads it, and the numbers of each coefficient by its label."""
+    """Column of a regression table: an equation's head, and the texts of each coefficient by label."""
 
     head: str
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Form:
-    """How numbers are shown."""
+    """Format of numbers in a regression table."""
 
     stars: tuple[float, ...]
     intervals: str | None
@@ -110,7 +110,7 @@ class _Form:
     digits: int
 
     def cells(self, numbers: np.ndarray, omitted: bool) -> tuple[str, ...]:
-        """A coefficient's two lines: the estimate with its stars, and its error or interval."""
+        """Two lines of a coefficient: the estimate with its stars, and its standard error or interval."""
         (b, se, p, low, high), pad = numbers.tolist(), max(1, len(self.stars))
         if omitted:
             return OMITTED, ""
@@ -124,7 +124,7 @@ class _Form:
 
 
 def decimal(x: float, digits: int) -> str:
-    """A number with some decimals; with as many significant digits where it is large, or would lose them."""
+    """Format a number with some decimals, or with significant digits where it is large or would lose them."""
     if x == 0:
         return "0"
     if not np.isfinite(x):
@@ -146,7 +146,7 @@ def regression_table(
     stats: Sequence[str] | None = None,
     title: str | None = None,
 ) -> RegressionTable:
-    """Coefficients of one or more fits side by side, with what is known of each fit below.
+    """Table of coefficients of one or more fits side by side, with statistics of each fit below.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def regression_table(
 
 # ------------------------------------------------------------------------------------------------------- one fit
 class _Fit:
-    """What a table asks of a result."""
+    """Adapter from a result to the columns and statistics of a regression table."""
 
     def __init__(self, res: Any) -> None:
         self.given = res
@@ -269,7 +269,7 @@ class _Fit:
 
     @property
     def heads(self) -> list[str]:
-        """What each column is about: the event, or a level."""
+        """Head of each column: the event, or a level."""
         return [self.owner._response.describe()] if self.levels is None else [plain(level) for level in self.levels]
 
     @property
@@ -280,7 +280,7 @@ class _Fit:
         return {str(term): names[part].tolist() for term, part in terms.items()}
 
     def columns(self, form: _Form, chosen: _Chosen, labels: dict[str, str]) -> list[_Column]:
-        """The columns, with the coefficients that are shown by their labels."""
+        """Columns of the fit, with the chosen coefficients by label."""
         table, k, n = self._numbers(form), len(self.names), len(self.heads)
         shown = [labels.get(name, name) for name in self.names if chosen.has(self, name)]
         twice = {label for label in shown if shown.count(label) > 1}
@@ -307,7 +307,7 @@ class _Fit:
 
     @property
     def pseudo(self) -> bool:
-        """Whether the log-likelihood is none."""
+        """Whether the log-likelihood is a pseudo-likelihood."""
         return bool(getattr(self.owner, "_pseudo", False))
 
     @property
@@ -322,11 +322,11 @@ class _Fit:
 
     @property
     def constraints(self) -> list[str]:
-        """Equations that the estimates were made to obey."""
+        """Constraints on the estimates, as equations."""
         return list(getattr(getattr(self.given, "_parent", self.given), "constraints", []))
 
     def model(self) -> str:
-        """Class of the model, and how it was estimated where not by maximum likelihood."""
+        """Class of the model, with the method of estimation unless it is maximum likelihood."""
         kind = type(self.owner).__name__
         if hasattr(self.given, "results"):
             return f"{kind}, pooled"
@@ -336,7 +336,7 @@ class _Fit:
         return kind if how == "MLE" or hasattr(self.given, "llf_conditional") else f"{kind}, {how}"
 
     def reference(self) -> str:
-        """The level that others are compared with."""
+        """Reference level of the response."""
         free = self.levels is None or len(self.levels) == len(getattr(self.res, "levels", self.res.model.levels))
         return "" if free else plain(self.res.model.reference)
 
@@ -346,7 +346,7 @@ class _Fit:
             return np.nan
         with suppress(DataError, AttributeError):
             return self.owner._totals[0]
-        single = self.owner._response.kind == "binary"  # rows that are gone: of counts their trials are, too
+        single = self.owner._response.kind == "binary"  # without its rows a model of counts has no trials either
         return round(self.res._event_share * self.res.nobs) if single else np.nan
 
 
@@ -355,7 +355,7 @@ def _levels(stars: bool | Sequence[float]) -> tuple[float, ...]:
     if isinstance(stars, bool):
         return STARS if stars else ()
     levels: tuple[float, ...] = ()
-    with suppress(TypeError, ValueError):  # a number, or words
+    with suppress(TypeError, ValueError):  # a number, or a text as it is
         levels = tuple(float(level) for level in stars)
     if not levels or any(not 0 < level < 1 for level in levels) or sorted(levels, reverse=True) != list(levels):
         raise ValueError(f"stars={stars!r}: True, or levels between 0 and 1, the largest first, as (0.1, 0.05, 0.01)")
@@ -371,7 +371,7 @@ def _interval(intervals: bool | str) -> str | None:
 
 
 def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[str, str]:
-    """Texts by coefficient; a warning of names that no fit has."""
+    """Check labels by coefficient; warn of names that no fit has."""
     if labels is not None and not isinstance(labels, Mapping):
         raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}')
     known = list(dict.fromkeys(name for fit in fits for name in fit.names))
@@ -390,14 +390,14 @@ def _digits(digits: int) -> int:
 
 @dataclass
 class _Chosen:
-    """Which coefficients are shown, by name or term."""
+    """Choice of coefficients to show, by name or term."""
 
     keep: list[str] | None
     drop: list[str]
 
     @classmethod
     def of(cls, fits: list[_Fit], keep: str | Sequence[str] | None, drop: str | Sequence[str] | None) -> _Chosen:
-        """The choice, checked against the coefficients and terms of all fits."""
+        """Create the choice, checked against the coefficients and terms of all fits."""
         lists = [[option] if isinstance(option, str) else list(option or []) for option in (keep, drop)]
         known = list(dict.fromkeys(name for fit in fits for name in [*fit.names, *fit.terms]))
         for word, entries in zip(("keep", "drop"), lists, strict=True):
@@ -409,7 +409,7 @@ class _Chosen:
 
     @staticmethod
     def _place(fit: _Fit, name: str, entries: list[str]) -> int | None:
-        """Of the first entry that a coefficient is meant by."""
+        """Place of the first entry that names a coefficient or its term; None without one."""
         terms = [term for term, members in fit.terms.items() if name in members]
         return next((i for i, entry in enumerate(entries) if entry == name or entry in terms), None)
 
@@ -419,7 +419,7 @@ class _Chosen:
         return kept and self._place(fit, name, self.drop) is None
 
     def order(self, fits: list[_Fit], columns: list[_Column], labels: Mapping[str, str]) -> list[str]:
-        """Labels of the rows: those of all columns; a new one stands before the next that is there, or last."""
+        """Labels of the rows from all columns; a label new in a later column precedes its successor or is last."""
         order: list[str] = []
         for column in columns:
             there = [label for label in column.rows if label in order]
@@ -439,7 +439,7 @@ class _Chosen:
         return sorted(order, key=lambda label: places[label])
 
     def hidden(self, fits: list[_Fit]) -> list[str]:
-        """Terms, or coefficients of terms of which some are shown, that are in a fit and not in the table."""
+        """Terms of a fit that are not in the table, and hidden coefficients of terms of which some are shown."""
         out: dict[str, None] = {}
         for fit in fits:
             for term, members in fit.terms.items():
@@ -463,7 +463,7 @@ def _body(columns: list[_Column], order: list[str]) -> tuple[list[tuple[str, ...
 
 
 def _number(name: str, digits: int | None = None) -> Callable[[_Fit], str]:
-    """A number of a fit as text; empty where it has none."""
+    """Function that formats an attribute of a fit as text, empty where the fit has none."""
 
     def text(fit: _Fit) -> str:
         x = getattr(fit.res, name, np.nan)
@@ -508,7 +508,7 @@ def _table(
     columns: list[list[_Column]],
     title: str | None,
 ) -> Any:
-    """A table whose columns stand in groups, one a fit."""
+    """Table with a group of columns for each fit."""
     sizes = [len(some) for some in columns]
     spread = [tuple(x for t, n in zip(texts, sizes, strict=True) for x in (t, *[""] * (n - 1))) for _, texts in below]
     heads = [column.head for some in columns for column in some]
@@ -525,7 +525,7 @@ def _table(
 
 
 def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> list[str]:
-    """What the cells are, and what a reader must know of each fit."""
+    """Notes below the table: the meaning of the cells, and remarks on each fit."""
     ratios = dict.fromkeys(f"{ratio_name(fit.res)}s" for fit in fits)
     notes = [f"Exponentiated coefficients ({', '.join(ratios)})."] if form.exponentiate else []
     kind = "Profile likelihood intervals" if form.intervals == "profile" else "Intervals"
@@ -542,7 +542,7 @@ def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> 
 
 
 def _remarks(fit: _Fit) -> list[str]:
-    """What a reader must know of a fit."""
+    """Remarks on a fit: convergence, separation, pseudo-likelihood, penalty, selection, constraints."""
     out, theta = [], np.asarray(fit.res.params, dtype=float)
     if not getattr(fit.given, "converged", True):
         out.append("did NOT converge; the estimate is no maximum.")

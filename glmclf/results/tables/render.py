@@ -42,7 +42,7 @@ def width(text: str) -> int:
 
 
 def plain(text: Any) -> str:
-    """One line: control characters, which would break any table, become spaces."""
+    """Text on one line: control characters, which would break any table, become spaces."""
     text = str(text)
     if text.isprintable():
         return text
@@ -64,12 +64,12 @@ def markdown(text: str) -> str:
 
 
 def typst(text: str) -> str:
-    """Text as a string of Typst's, which shows it as it is: no markup is read in it."""
+    """Text as a Typst string, which Typst shows without reading markup in it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class _Cell(NamedTuple):
-    """What is in a cell: whether it is a label, its text, and how many columns it takes."""
+    """Cell of a table: whether it is a label, its text, and the number of columns it spans."""
 
     label: bool
     text: str
@@ -77,7 +77,7 @@ class _Cell(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A row: whether it heads columns, its cells, and whether a rule stands above it."""
+    """Row of a table: whether it heads columns, its cells, and whether a rule is above it."""
 
     header: bool
     cells: list[_Cell]
@@ -89,7 +89,7 @@ class _Line(NamedTuple):
         return [(end - c.span + 1, end, c.text) for c, end in zip(self.cells, ends, strict=True) if c.span > 1]
 
     def spread(self, again: bool) -> list[str]:
-        """A text a column: what takes several stands in each of them, or in the first."""
+        """Text of each column; a cell that spans several has its text in each of them, or in the first only."""
         return [c.text if again or not i else "" for c in self.cells for i in range(c.span)]
 
     def labels(self) -> list[bool]:
@@ -131,7 +131,7 @@ class TableFormats:
         return self.wrapped or (label and not header)
 
     def _groups(self, i: int, line: _Line) -> bool:
-        """Whether a row heads groups of columns, above another that heads the columns."""
+        """Whether a row heads groups of columns, above the row that heads the columns."""
         return line.header and i in self.spans
 
     # ------------------------------------------------------------------------------------------------------- text
@@ -158,7 +158,7 @@ class TableFormats:
         return "\n".join(out)
 
     def _text_widths(self, lines: list[_Line]) -> list[int]:
-        """Widths of the columns; what takes several makes them wider where they are too narrow."""
+        """Widths of the columns; a cell that spans several widens them where they are too narrow for it."""
         n = len(lines[0].labels()) if lines else 0
         widths = [*self.widths, *[0] * (n - len(self.widths))]
         wide = []
@@ -177,13 +177,13 @@ class TableFormats:
         return widths
 
     def _blocks(self, lines: list[_Line], widths: list[int]) -> list[int]:
-        """Where the numbers of each column end, so that they stand in its middle, aligned to the right."""
+        """Widths of the block of numbers in each column, right-aligned within the block and centred as a whole."""
         texts = [line.spread(again=False) for i, line in enumerate(lines) if not line.header and i not in self.spans]
         most = [max(map(width, column), default=0) for column in zip(*texts, strict=True)]
         return [size - (size - used) // 2 for size, used in zip(widths, most, strict=False)] or widths
 
     def _text_line(self, line: _Line, widths: list[int], blocks: list[int], middle: bool) -> str:
-        """One line of text; what is in the middle of its columns is so where numbers are."""
+        """Line of text; cells that are centred over columns are centred over the block of numbers."""
         out, at = [], 0
         for cell in line.cells:
             size = sum(widths[at : at + cell.span]) + cell.span - 1
@@ -322,7 +322,7 @@ class SummaryFormats:
         lines: list[str] = []
         for table in self.tables:
             part = table.as_text().splitlines()
-            if lines:  # neighbours share a rule, the longer one
+            if lines:  # neighbouring tables share the longer rule
                 part[0] = max(lines.pop(), part[0], key=len) if set(part[0]) == {"="} else part[0]
             lines += part
         text = "\n".join(lines)
@@ -398,12 +398,12 @@ def _pad(text: str, size: int, left: bool) -> str:
 
 
 def _center(text: str, size: int) -> str:
-    """Centred as str.center does, by shown width."""
+    """Centre text like str.center, by its width in a terminal."""
     return text.center(size + len(text) - width(text))
 
 
 def _wrap(row: _Line, size: int) -> list[_Line]:
-    """A label and a text as one row a line of the text."""
+    """Split a row of a label and a long text into a row for each line of the text."""
     label, text = (cell.text for cell in row.cells)
     lines = textwrap.wrap(text, size, break_long_words=False, break_on_hyphens=False) or [""]
     return [_Line(row.header, [_Cell(True, "" if i else label), _Cell(False, line)]) for i, line in enumerate(lines)]
@@ -417,7 +417,7 @@ def _csv(rows: list[list[str]]) -> str:
 
 @cache
 def table_classes() -> dict[str, type]:
-    """The two classes below statsmodels' own, so that code which asks for those by isinstance finds them."""
+    """Create `Summary` and `Table` as subclasses of statsmodels' classes, for isinstance checks elsewhere."""
     from statsmodels.iolib.summary import Summary
     from statsmodels.iolib.table import SimpleTable
 
@@ -431,7 +431,7 @@ def table_classes() -> dict[str, type]:
 if TYPE_CHECKING:
 
     class Summary(SummaryFormats):
-        """What type checkers see of the class."""
+        """Class `Summary` as type checkers see it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The printed summary: statsmodels' layout to the letter, then what was modelled."""
+"""Printed summary of regressions: statsmodels' layout to the letter, then facts about response and rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def summary(
 
 
 def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> Any:
-    """A summary of estimates other than coefficients: facts above, then a DataFrame with their labels."""
+    """Summary of estimates other than coefficients: facts above, then a labelled DataFrame."""
     result = table_classes()["Summary"]()
     head = table_classes()["Table"]([(text,) for _, text in facts], None, [label for label, _ in facts], title=title)
     labels = [", ".join(map(str, row)) if isinstance(row, tuple) else str(row) for row in table.index]
@@ -88,7 +88,7 @@ def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> A
 
 
 def _header(res: Any, yname: str, title: str) -> Any:
-    """statsmodels' two-column table of the fit as a whole."""
+    """Header in statsmodels' layout: a two-column table of facts about the fit."""
     now = time.localtime()
     left = [
         ("Dep. Variable:", yname),
@@ -114,7 +114,7 @@ def _header(res: Any, yname: str, title: str) -> Any:
 def two_columns(
     left: list[tuple[str, str]], right: list[tuple[str, str]], title: str, widths: tuple[int, ...] = HEADER_WIDTHS
 ) -> Any:
-    """A table of facts, label and value, in two columns of which the shorter one ends in blanks."""
+    """Table of facts, label and value, in two columns; the shorter one is padded with blanks."""
     pairs = list(zip_longest(left, right, fillvalue=("", "")))
     rows = [(value, f"  {key}" if key else "", text) for (_, value), (key, text) in pairs]
     table = table_classes()["Table"](rows, None, [label for (label, _), _ in pairs], title=title)
@@ -157,7 +157,7 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
 
 
 def _facts(facts: list[tuple[str, str]]) -> Any:
-    """What was modelled, a label and a text a row."""
+    """Table of facts about the response and the rows, a label and a text a row."""
     rows, labels = [(str(text),) for _, text in facts], [str(label) for label, _ in facts]
     table = table_classes()["Table"](rows, None, labels, title=None)
     table.widths = (LABEL_WIDTH, FACT_WIDTH)

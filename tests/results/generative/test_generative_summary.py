@@ -492,7 +492,7 @@ def test_errors_of_many_rows(iris, monkeypatch):
 
 
 def test_long_tables_are_left_out(iris, monkeypatch):
-    monkeypatch.setattr(generative_summary, "LONGEST", 3)
+    monkeypatch.setattr(generative_summary, "MAX_ROWS", 3)
     s = summary(LDA.from_formula(IRIS, iris).fit())
     assert not find(s, column="coef") and not find(s, corner="feature") and not find(s, corner="means (se)")
     for words in ("means of 4 features are not printed", "Tests of 4 terms", "has 10 coefficients"):
@@ -595,7 +595,7 @@ def test_a_cell_without_rows():
 
 
 def test_many_levels_are_not_printed(monkeypatch):
-    monkeypatch.setattr(generative_summary, "LONGEST", 2)
+    monkeypatch.setattr(generative_summary, "MAX_ROWS", 2)
     s = summary(titanic())
     assert not find(s, corner="feature") and not find(s, corner="estimate (se)") and not find(s, column="coef")
     for words in ("3 features are not printed", "8 estimates a class", "logit has 6 coefficients"):

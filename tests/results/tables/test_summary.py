@@ -18,6 +18,7 @@ import glmclf
 from glmclf.core.likelihood.links import CLogLogLink, LogitLink
 from glmclf.inference.hypotheses.wald import intervals, t_test, term_tests, z_pvalues
 from glmclf.inference.margins.prediction import Prediction
+from glmclf.results.prediction import PredictionResults
 from glmclf.results.tables import frames
 from glmclf.results.tables.summary import summary
 
@@ -447,7 +448,7 @@ def test_term_table_is_statsmodels():
 
 def test_predictions_carry_their_index():
     numbers = Prediction(np.array([0.0, np.nan]), np.array([0.5, np.nan]), LogitLink())
-    results = frames.PredictionResults(numbers, pd.Index(["a", "b"], name="id"))
+    results = PredictionResults(numbers, pd.Index(["a", "b"], name="id"))
     frame = results.summary_frame(alpha=0.1)
     assert frame.columns.tolist() == ["predicted", "se", "ci_lower", "ci_upper"]
     assert frame.index.equals(pd.Index(["a", "b"], name="id")) and frame.loc["b"].isna().all()
