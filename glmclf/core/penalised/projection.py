@@ -77,7 +77,7 @@ class PartialledOut:
         return cls(objective, free, basis)
 
     def mixed(self, ridge: ndarray, which: ndarray | None = None) -> PartialledOut:
-        """Coordinates in which the other columns, or some, are orthonormal beside the roots of a ridge (k,) per row of X."""
+        """Coordinates with the other columns, or some, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
         R = _factor_of(self.raw.blocks, lambda X: Product(X, self.T[:, at], self.exact))
         R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]

@@ -168,8 +168,7 @@ def _fragments(dataset: Any) -> Iterator[Any]:
 
 def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Pieces of a file that are scanned at a time, with options: row groups of about `PART_ROWS` rows, as a scan of
-    them all
-    runs ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
+    them all runs ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
     options = {"batch_size": base.PART_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
     if not hasattr(fragment, "physical_schema"):
         yield fragment, options
@@ -230,7 +229,7 @@ def _pandas_indices(schema: Any) -> list[str]:
 
 
 def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Rows of the same types, joined to parts of about `PART_ROWS` rows; batches without rows only where all are
-    such."""
+    """Rows of the same types, joined to parts of about `PART_ROWS` rows; batches without rows only
+    where all are such."""
     for _, alike in itertools.groupby(batches, key=operator.attrgetter("schema")):
         yield from ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(alike))
