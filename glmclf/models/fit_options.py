@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf import registry
+from glmclf.checks import is_number, is_truth, is_whole
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
@@ -40,10 +41,10 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
     if method != "sgd" and options:
         names = ", ".join(f"{name}=" for name in options)
         raise TypeError(f'method="{method}" takes no keyword {names}: it is for method="sgd"')
-    whole = isinstance(batch_size, (int, np.integer)) and not isinstance(batch_size, bool) and batch_size >= 1
+    whole = is_whole(batch_size, 1)
     if batch_size is not None and not whole:
         raise ValueError(f"batch_size={batch_size!r}: a whole number of rows, 1 or more")
-    if polish is not None and not isinstance(polish, (bool, np.bool_)):
+    if polish is not None and not is_truth(polish):
         raise ValueError(f"polish={polish!r}: True or False")
     check_seed(seed)
     return options
@@ -57,7 +58,7 @@ def check_seed(seed: Any) -> None:
 
 def check_refine(refine: Any, bias_reduction: str | None) -> None:
     """Check `refine`: ValueError if it is no choice, NotImplementedError with bias reduction."""
-    if refine is not None and not isinstance(refine, (bool, np.bool_)):
+    if refine is not None and not is_truth(refine):
         raise ValueError(f"refine={refine!r}: True, False or None")
     if refine and bias_reduction is not None:
         raise NotImplementedError(
@@ -89,14 +90,11 @@ def check_converged(fit: Any, method: str, unit: float) -> None:
 def check_options(maxiter, tol, n_threads) -> None:
     """Raise ValueError for invalid maxiter, tol or n_threads."""
 
-    def whole(value, least):
-        return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
-
-    if not whole(maxiter, 0):
+    if not is_whole(maxiter, 0):
         raise ValueError(f"maxiter={maxiter!r}: a whole number of iterations, 0 or more")
-    if n_threads is not None and not whole(n_threads, 1):
+    if n_threads is not None and not is_whole(n_threads, 1):
         raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
-    number = isinstance(tol, (int, float, np.integer, np.floating)) and not isinstance(tol, bool)
+    number = is_number(tol)
     if tol is not None and not (number and 0 <= tol < np.inf):
         raise ValueError(f"tol={tol!r}: a number, 0 or more")
 
@@ -104,7 +102,7 @@ def check_options(maxiter, tol, n_threads) -> None:
 # -------------------------------------------------------------------------------------------------- bias reduction
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:
     """Raise NotImplementedError for options that exclude bias reduction, and ValueError for flic without it."""
-    if not isinstance(flic, (bool, np.bool_)):
+    if not is_truth(flic):
         raise ValueError(f"flic={flic!r}: True or False")
     if kind is None:
         if flic:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_whole
 from glmclf.errors import EstimationError
 from glmclf.models.fit_options import check_seed
 
@@ -19,7 +20,7 @@ def dealt(model: Any, folds: Any, seed: Any) -> tuple[ndarray, list[Any]]:
 
     units = _units(model)
     check_seed(seed)
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+    if is_whole(folds):
         if not 2 <= folds <= units.sum():
             raise ValueError(f"folds={folds}: at least 2, and no more than the {units.sum()} observations")
         whole = not model._frequency or units.shape[1] == 1

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import is_number, is_whole
 from glmclf.core.gaussian.moments import class_sizes
 from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
@@ -193,7 +194,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         raise NotImplementedError
 
     def _check_fit(self, cov_type: str | None, n_threads: int | None) -> str:
-        whole = isinstance(n_threads, (int, np.integer)) and not isinstance(n_threads, bool)
+        whole = is_whole(n_threads)
         if n_threads is not None and not (whole and n_threads >= 1):
             raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
         if cov_type is None:
@@ -222,7 +223,7 @@ def _labels(model: str, reference, names, values) -> MultinomialResponse:
 
 def _number(value, name: str, least: float, most: float = np.inf) -> float:
     """Check the number that an option takes, and return it as a float."""
-    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    good = is_number(value)
     if not good or not least <= value <= most or not np.isfinite(value):
         limits = f"{least:g} or more" if most == np.inf else f"from {least:g} to {most:g}"
         raise ValueError(f"{name}={value!r}: a number, {limits}")

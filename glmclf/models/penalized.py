@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import RankDeficiency
@@ -255,8 +256,7 @@ class Regularization(Inputs):
         """
         from glmclf.results.regression.path import RegularizationCV
 
-        if rule not in ("1se", "min"):
-            raise ValueError(f'rule={rule!r}: choose "1se" or "min"')
+        check_choice("rule", rule, ("1se", "min"))
         if self._rows.streamed:
             raise RowsElsewhereError()
         wanted = penalty_options(self, 1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_number, is_truth
 from glmclf.errors import ConvergenceWarning, DataWarning, warn
 from glmclf.models.fit_options import check_options
 from glmclf.models.progress import reporter_of
@@ -45,11 +46,9 @@ def penalty_options(
     model: Any, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp
 ) -> PenaltyOptions:
     """Check the options of `fit_regularized` for a model."""
-    from glmclf.results.regression.path import is_number
-
     check_options(maxiter, tol, n_threads)
     for name, value in (("penalize_intercept", penalize_intercept), ("symmetric", symmetric)):
-        if not isinstance(value, (bool, np.bool_)):
+        if not is_truth(value):
             raise ValueError(f"{name}={value!r}: True or False")
     if not (is_number(L1_wt) and 0 <= L1_wt <= 1):
         raise ValueError(f"L1_wt={L1_wt!r}: a number from 0 (ridge) to 1 (lasso)")
@@ -113,7 +112,7 @@ def check_method(method: Any, alpha: Any) -> None:
 
 def check_refit(model: Any, refit: Any, wanted: PenaltyOptions, path: bool) -> None:
     """Raise ValueError or NotImplementedError where refit= is not possible."""
-    if not isinstance(refit, (bool, np.bool_)):
+    if not is_truth(refit):
         raise ValueError(f"refit={refit!r}: True or False")
     if not refit:
         return
@@ -192,7 +191,7 @@ def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | No
 
 def _floats(values, given) -> ndarray:
     try:
-        if isinstance(values, (bool, np.bool_)):
+        if is_truth(values):
             raise TypeError
         return np.array(values, dtype=float)
     except (TypeError, ValueError):

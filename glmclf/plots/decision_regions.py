@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import logit
 
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
@@ -101,7 +102,7 @@ def regions(
     ['LDA: 13 of 342 rows wrong', 'QDA: 11 of 342 rows wrong']
     """
     found = labelling.results_of(res, names, "regions", ["predict"])
-    whole = isinstance(resolution, (int, np.integer)) and not isinstance(resolution, bool)
+    whole = is_whole(resolution)
     if resolution is not None and not (whole and resolution >= 2):
         raise ValueError(f"resolution={resolution!r}: points of the grid on each axis, 2 or more")
     if x == y:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -93,7 +94,7 @@ def densities(
             "for LDA and QDA"
         )
     check_alpha(alpha)
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+    if not is_whole(bins, 1):
         raise ValueError(f"bins={bins!r}: how many bars a histogram has, 1 or more")
     chosen = [features] if isinstance(features, str) else list(res.feature_names if features is None else features)
     if not chosen:

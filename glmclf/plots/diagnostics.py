@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -92,7 +93,7 @@ def influence(
             f"leave_one_out() and typicality() tell; influence is of {registry.listed(registry.REGRESSIONS)}"
         )
     labelling.check(res, "influence", ["get_influence"])
-    if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
+    if not is_whole(label, 0):
         raise ValueError(f"label={label!r}: how many points are labelled, 0 or more")
     if y is not None and y not in RESIDUALS:
         raise ValueError(f"y={y!r}: choose one of {', '.join(map(repr, RESIDUALS))}")

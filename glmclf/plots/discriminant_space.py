@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtri, ndtri
 
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import as_frame, close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
@@ -226,7 +227,7 @@ def canonical(
     functions = list(tables.eigenvalues.index)
     for name, j in (("x", x), ("y", y)):
         there = max(len(functions), 2)
-        if isinstance(j, bool) or not isinstance(j, (int, np.integer)) or not 1 <= j <= there:
+        if not is_whole(j) or not 1 <= j <= there:
             raise ValueError(f"{name}={j!r}: the functions are 1 to {len(functions)}")
     if x == y:
         raise ValueError(f"x and y are both {x}: two functions are drawn")

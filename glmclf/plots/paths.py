@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
@@ -72,7 +73,7 @@ def regularization(
             "regularization() draws what fit_regularized(alphas=...) or fit_regularized_cv() gave; found "
             f"{type(found).__name__}"
         )
-    if isinstance(label, bool) or not isinstance(label, (int, np.integer)) or label < 0:
+    if not is_whole(label, 0):
         raise ValueError(f"label={label!r}: how many coefficients have their name, 0 or more")
     if part is not None and part not in PARTS:
         raise ValueError(f"part={part!r}: choose one of {', '.join(map(repr, PARTS))}")

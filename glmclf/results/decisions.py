@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_whole
 from glmclf.data.response.priors import numbers
 
 COSTS = "a row for each truth and a column for each decision"
@@ -96,5 +97,5 @@ def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
 
 def check_count(n: Any, what: str, least: int = 1) -> None:
     """Check a whole number of draws."""
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < least:
+    if not is_whole(n, least):
         raise ValueError(f"n={n!r}: how many {what}, at least {least}")

@@ -42,7 +42,7 @@ def test_progress_is_true_or_false(model, value):
         ({"method": None}, ["None", "irls"]),
         ({"cov_type": "hc0"}, ["hc0", "HC0"]),
         ({"cov_type": "robust"}, ["robust", "HC0"]),
-        ({"cov_type": "HC4"}, ["HC4"]),
+        ({"cov_type": "HC6"}, ["HC6"]),
         ({"bias_reduction": "jeffreys"}, ["jeffreys"]),
         ({"separation": "ignore"}, ["ignore"]),
         ({"collinear": "keep"}, ["keep"]),

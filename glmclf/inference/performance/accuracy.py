@@ -104,11 +104,6 @@ class Measure(NamedTuple):
     upper: float
 
 
-def is_number(value: object) -> bool:
-    """Whether something is one real number, Python's or numpy's, and no truth value."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 @dataclass(frozen=True)
 class Table:
     """A classification table of rows; + adds the tables of more rows.

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import fdtrc
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
@@ -29,8 +30,7 @@ from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 
 def get_influence(res: Any, by: str) -> Influence:
     """See `Diagnostics.get_influence`."""
-    if by not in ("row", "pattern"):
-        raise ValueError(f'by={by!r}: choose "row" or "pattern"')
+    check_choice("by", by, ("row", "pattern"))
     if by == "row":
         return Influence(res)
     return PatternInfluence(res, pattern_numbers(res))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import triangular_inverse
 from glmclf.errors import InferenceWarning, warn
@@ -18,10 +19,8 @@ from glmclf.results.requires import Needs, check_needs
 
 def vif(res: Any, of: str, by: str) -> pd.DataFrame:
     """See `Diagnostics.vif`."""
-    if of not in ("information", "design"):
-        raise ValueError(f'of={of!r}: choose "information" or "design"')
-    if by not in ("term", "column"):
-        raise ValueError(f'by={by!r}: choose "term" or "column"')
+    check_choice("of", of, ("information", "design"))
+    check_choice("by", by, ("term", "column"))
     F, places = information_factor(res) if of == "information" else design_factor(res)
     k, constant = len(res.model.exog_names), res.model._constant_column()
     if constant is None:

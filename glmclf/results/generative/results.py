@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.checks import check_choice
 from glmclf.core.gaussian.fit import log_softmax, softmax
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
@@ -429,8 +430,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             expected = np.nan_to_num(decisions.posterior(joint)[:, order]) @ C
             choice = expected.argmin(axis=1)
         else:
-            if rule not in ("map", "ml"):
-                raise ValueError(f'rule={rule!r}: choose "map" or "ml"')
+            check_choice("rule", rule, ("map", "ml"))
             scores = joint - self._log_priors if rule == "ml" else joint
             choice, names = np.nan_to_num(scores[:, order], nan=-np.inf).argmax(axis=1), None
         if names is not None:

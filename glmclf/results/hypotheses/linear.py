@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_number, is_whole
 from glmclf.inference.hypotheses import wald
 
 
@@ -117,10 +118,10 @@ def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndar
     """Parameters, by name or place, and the values that they have."""
     R, q = np.zeros((len(values), len(names))), np.zeros(len(values))
     for row, (name, value) in enumerate(values.items()):
-        whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+        whole = is_whole(name)
         if not (name in names or (whole and 0 <= name < len(names))):
             raise ValueError(f"{name!r} of {dict(values)} is no parameter; the parameters are {names}")
-        if not isinstance(value, (int, float, np.integer, np.floating)) or isinstance(value, bool):
+        if not is_number(value):
             raise ValueError(f"{name!r}: {value!r} is no number that the parameter can be")
         R[row, names.index(name) if name in names else name], q[row] = 1.0, value
     return R, q

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import is_whole
 from glmclf.data.table.frame import as_frame, close_to, matched, quoted
 from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -197,7 +198,7 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
 
 def _by_place(source: LinearPredictors, name: Any) -> Any:
     """Name of an array's column that was given by place, as in statsmodels."""
-    if isinstance(name, bool) or not isinstance(name, (int, np.integer)) or name in source.variables:
+    if not is_whole(name) or name in source.variables:
         return name
     names = getattr(source.design, "xnames", None)
     if source.model.formula is not None or names is None:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import ndtr
 
+from glmclf.checks import check_choice, is_whole
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import critical_value
 from glmclf.inference.performance import accuracy, calibration
@@ -211,7 +212,7 @@ class Calibration:
         DataFrame
             Columns left, right, events and others (weighted observations), by bin; by level and bin, with several.
         """
-        if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
+        if not is_whole(bins, 1):
             raise ValueError(f"bins={bins!r}: a whole number, 1 or more")
         edges, parts = np.arange(bins + 1) / bins, {}
         for k in self._shown:
@@ -275,8 +276,7 @@ def _effective(outcomes: ObservedOutcomes, share: float, n: float) -> float:
 
 def calibrated(res: Any, bins: int, method: str, options: RowOptions) -> Calibration:
     """See `Performance.calibration`."""
-    if method not in ("quantile", "uniform"):
-        raise ValueError(f'method={method!r}: choose "quantile" or "uniform"')
+    check_choice("method", method, ("quantile", "uniform"))
     bins = check_bins(bins)
     rows = judged(res, options)
     levels = res._judged_levels

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_number
 from glmclf.inference.performance import accuracy
 from glmclf.inference.performance.accuracy import Measure
 from glmclf.results.performance.roc import check_alpha
@@ -111,5 +112,5 @@ def check_threshold(res: Any, threshold: Any) -> None:
             f"threshold= is for two levels; {type(res.model).__name__} of {res.model.endog_names!r} has {K} and "
             "predicts the most probable one"
         )
-    if not accuracy.is_number(threshold) or not 0 <= threshold <= 1:
+    if not is_number(threshold) or not 0 <= threshold <= 1:
         raise ValueError(f"threshold={threshold!r}: a probability between 0 and 1")

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice, is_number
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
@@ -92,8 +93,7 @@ class RocCurve:
             lower and upper; NaN, with a warning, where the standard error is 0 or not defined.
         """
         alpha = check_alpha(alpha)
-        if method not in ("delong", "logit"):
-            raise ValueError(f'method={method!r}: choose "delong" or "logit"')
+        check_choice("method", method, ("delong", "logit"))
         ends = (np.nan, np.nan)
         if self.se > 0:
             scale = accuracy.symmetric if method == "delong" else accuracy.on_logit_scale
@@ -119,9 +119,8 @@ class RocCurve:
         -------
         float
         """
-        if on not in ("fpr", "tpr"):
-            raise ValueError(f'on={on!r}: choose "fpr" or "tpr"')
-        if not (accuracy.is_number(low) and accuracy.is_number(high) and 0 <= low < high <= 1):
+        check_choice("on", on, ("fpr", "tpr"))
+        if not (is_number(low) and is_number(high) and 0 <= low < high <= 1):
             raise ValueError(f"low={low!r}, high={high!r}: two rates, 0 <= low < high <= 1")
         low, high = float(low), float(high)
         fpr, tpr = self._points
@@ -149,10 +148,10 @@ class RocCurve:
             specificity and criterion, the value of J, of the distance and of the cost an observation. Of equally good
             ones the highest threshold. A cut-point chosen on the rows of the fit looks better than it is on others.
         """
-        if not accuracy.is_number(cost) or not 0 < cost < np.inf:
+        if not is_number(cost) or not 0 < cost < np.inf:
             raise ValueError(f"cost={cost!r}: a positive number, the cost of a missed event in false alarms")
         share = self.n_event / (self.n_event + self.n_other) if prevalence is None else prevalence
-        if not accuracy.is_number(share) or not 0 < share < 1:
+        if not is_number(share) or not 0 < share < 1:
             raise ValueError(f"prevalence={prevalence!r}: a share between 0 and 1")
         fpr, tpr = self._points
         at = [roc.best_cut(fpr, tpr, rule, cost, share) for rule in RULES]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_whole
 from glmclf.core.numerics import seeds
 from glmclf.data.table.groups import read_groups
 from glmclf.errors import (
@@ -204,7 +205,7 @@ def _codes(model: Any, groups: Any) -> ndarray:
 
 
 def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+    if not is_whole(value, least):
         raise ValueError(f"{name}={value!r}: a whole number, {least} or more")
     return int(value)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.checks import is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product, rotated
 from glmclf.core.numerics import seeds
@@ -20,7 +21,6 @@ from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import Prediction, linear_se
-from glmclf.inference.performance.accuracy import is_number
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
 from glmclf.results.base import row_property

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_number
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate
 from glmclf.core.rows.asked import named
@@ -168,11 +169,6 @@ class RegularizationCV:
 
     def _repr_html_(self) -> str:
         return notebook(self._head, self.cv)
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, not a truth value."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _labels(model: Any, symmetric: bool) -> pd.Index:
