@@ -103,7 +103,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         return checked
 
     def _prior_array(self, priors, observed: ndarray | None = None) -> ndarray | None:
-        """Probabilities of the classes in their order, the reference first, from those a user gave by level."""
+        """Probabilities of the classes, the reference first, from the priors that a user gives by level."""
         if priors is None:
             return None
         lost = "".join(f" ({note})" for note in self._lost_levels)

@@ -179,7 +179,7 @@ class Inputs:
         return {**self._coding, **{n: v for n, v in keywords.items() if n in self._coding}}, extras
 
     def _start_with(self, read: ReadTable | ReadParts, keywords: dict[str, Any]) -> None:
-        """Take over what was read: the design, the response, the rows, and what the summary says of them."""
+        """Store the design, the response and the rows that were read, and the summary's facts about the rows."""
         self._design, self._response = read.design, read.response
         self.formula = read.design.formula
         self._frequency = "weights" not in read.extras
@@ -237,7 +237,7 @@ class Inputs:
         return other
 
     def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
-        """A copy with other attributes; of what was computed and cached it has the names in `keep` alone."""
+        """Copy with other attributes; of cached quantities only those in `keep` are copied."""
         cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, cached_property)}
         other = object.__new__(type(self))
         other.__dict__ = {n: v for n, v in vars(self).items() if n not in cached.difference(keep)} | changes

@@ -272,7 +272,7 @@ class Regularization(Inputs):
 
     @property
     def _penalized_results_class(self) -> Any:
-        """The class of results of penalised fits; `_results_class` is that of the other ones."""
+        """Class of results of penalised fits; `_results_class` is that of other fits."""
         from glmclf.results.regression.penalized import penalized_class
 
         return penalized_class(self._results_class)

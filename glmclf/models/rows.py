@@ -336,7 +336,7 @@ class FitRowsInParts(FitRows):
     positions = patterns = index
 
     def grouped(self, names: list[str]) -> Stream:
-        """The stream with columns of groups beside the rows."""
+        """Stream with columns of groups after the arrays of the rows."""
         stream, reader = self.stream, replace(self.stream.reader, beside=tuple(names))
         few = stream.prototype[: N_ARRAYS]
         return Stream(stream.source, reader, stream.rows, (*few, *([np.zeros(few[0].shape[0])] * len(names))))

@@ -109,7 +109,7 @@ def precision_recall(
     ax: Axes | None = None,
     **rows: Any,
 ) -> Figure:
-    """Precision against recall, with average precisions in the legend and what chance has as a line.
+    """Precision-recall curves, with average precisions in the legend and the precision of chance as a line.
 
     Parameters
     ----------

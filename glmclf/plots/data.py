@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.data.table.frame import as_frame
 from glmclf.plots import layout, marks
 from glmclf.results.performance.report import predicted_classes
-from glmclf.results.performance.rows import RowOptions, judged
+from glmclf.results.performance.rows import RowOptions, scored_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,14 +36,14 @@ def shown_rows(res: Any, newdata: Any, threshold: Any, source: Any) -> Shown:
     """Rows of the fit, or of new data, with their observed classes as far as known."""
     if newdata is None:
         table = source.fit_table()
-        rows = judged(res)
+        rows = scored_rows(res)
         return judged_rows(res, table, rows, threshold)
     table = as_frame(newdata).reset_index(drop=True)
     left = getattr(res.model._design, "endog_name", None) or res.model.endog_names
     names = {str(c) for c in table.columns}
     if not {name.strip() for name in left.split(" + ")} & names and left not in names:
         return Shown(table)
-    rows = judged(res, RowOptions(table, None if res.model.formula else table[left]))
+    rows = scored_rows(res, RowOptions(table, None if res.model.formula else table[left]))
     return judged_rows(res, table.loc[rows.index], rows, threshold)
 
 

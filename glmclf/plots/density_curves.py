@@ -15,7 +15,7 @@ from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout, marks
 from glmclf.results.generative.ladder import LAWS
-from glmclf.results.performance.rows import judged
+from glmclf.results.performance.rows import scored_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +138,7 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     """Values of the features, places of the classes and weights of the rows of the fit."""
     r = res.model._rows
     values = res._values(None)[0]
-    outcomes = judged(res).outcomes
+    outcomes = scored_rows(res).outcomes
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     return values, outcomes.counts.argmax(axis=1), weights
 

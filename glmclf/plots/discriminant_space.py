@@ -14,7 +14,7 @@ from glmclf.checks import is_whole
 from glmclf.data.table.frame import as_frame, close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
-from glmclf.results.performance.rows import judged
+from glmclf.results.performance.rows import scored_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +133,7 @@ def _rows_of_features(ax: Axes, res: Any, names: list[str], newdata: Any) -> Non
     """Draw the rows of the fit, or of new data, by their features."""
     places = [res.feature_names.index(name) for name in names]
     if newdata is None:
-        rows = judged(res)
+        rows = scored_rows(res)
         table = newdata
         shown = data.judged_rows(res, pd.DataFrame(index=rows.index), rows, None)
     else:
@@ -264,7 +264,7 @@ def _scores(res: Any, newdata: Any) -> tuple[pd.DataFrame, data.Shown]:
     """Scores of rows, and their classes."""
     if newdata is None:
         scores = res.canonical.scores()
-        rows = judged(res)
+        rows = scored_rows(res)
         return scores, data.judged_rows(res, scores, rows, None)
     shown = data.shown_rows(res, newdata, None, None)
     return res.canonical.scores(shown.table), shown

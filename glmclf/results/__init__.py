@@ -1,1 +1,1 @@
-"""Results: labels and presentation of what was estimated."""
+"""Results of fits: labelled estimates, tests, tables and predictions."""

@@ -81,16 +81,21 @@ class Results(WaldInference):
     @property
     @requires()
     def aic(self) -> float:
-        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge. Of a
-        generative model that of the joint likelihood: it compares laws of the same features, never a generative model
-        with Logit or MNLogit."""
+        """Akaike's criterion, -2 llf + 2 p; NaN for a pseudo-likelihood and a fit that did not converge.
+
+        Of a generative model it is that of the joint likelihood, which compares models of the same features, never a
+        generative model with Logit or MNLogit.
+        """
         return self.info_criteria("aic")
 
     @property
     @requires()
     def bic(self) -> float:
-        """Schwarz's criterion, -2 llf + p log(nobs); NaN for a pseudo-likelihood, a regularised fit and one that did
-        not converge. Of a generative model that of the joint likelihood."""
+        """Schwarz's criterion, -2 llf + p log(nobs).
+
+        NaN for a pseudo-likelihood, a regularised fit and one that did not converge. Of a generative model it is that
+        of the joint likelihood.
+        """
         return self.info_criteria("bic")
 
     @requires()

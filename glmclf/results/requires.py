@@ -106,7 +106,7 @@ _OF: Mapping[Kind, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """The sentence by which a kind of fit is refused what it lacks.
+    """Refusal of a kind of fit that lacks a need: the error and its sentence.
 
     In it `name` is the method, `what` the method as it is called, `why` the part that differs among methods, `res` the
     result, `model` the name of its model's class.

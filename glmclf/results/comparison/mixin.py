@@ -14,7 +14,7 @@ class ModelComparison:
 
     @requires(Needs.MAXIMUM)
     def compare_vuong(self, other: Any) -> pd.DataFrame:
-        """Vuong's test of two models of which neither contains the other: which one is closer to the truth?
+        """Vuong's test of two non-nested models: which one is closer to the truth?
 
         z = sum of m_i / (sqrt(n) s), m_i the differences of the rows' log-likelihoods and s their standard deviation,
         is standard normal where both are equally far from the truth; it is positive where this model is closer.

@@ -19,7 +19,7 @@ NEGLIGIBLE = 6.0  # orders of magnitude below its standard error, from which an 
 
 
 def digits(res: Any) -> ndarray:
-    """Correct digits to expect of each parameter; NaN of infinite ones, of those left out, and under constraints."""
+    """Correct digits to expect of each parameter; NaN where infinite or omitted, and under constraints."""
     model, state, found = res.model, res._state, res._state.estimate
     out = np.full(len(state.theta), np.nan)
     if found.constraints:
@@ -41,7 +41,7 @@ def digits(res: Any) -> ndarray:
 
 
 def digits_that_count(res: Any) -> ndarray:
-    """Digits of each parameter; where it is 0 beside its standard error, against that: 1e-17 +/- 0.3 needs none."""
+    """Correct digits of each parameter, relative to its standard error where the estimate is negligible beside it."""
     values, size = np.array(res._digits, dtype=float), np.abs(res._state.theta)
     with np.errstate(divide="ignore", invalid="ignore"):
         more = np.log10(res._se / size)
@@ -49,7 +49,7 @@ def digits_that_count(res: Any) -> ndarray:
 
 
 def rounded_columns(model: Any) -> list[bool]:
-    """Columns that the formula of a model computed, if an entry needs the last bit of a double."""
+    """Mask of the columns that a formula computes and that have an entry with the last bit of a double."""
     computed = np.array(model._design.computed, dtype=bool)
     if not computed.any() or model._rows_ is None:
         return [False] * len(computed)

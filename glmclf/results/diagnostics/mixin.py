@@ -507,8 +507,7 @@ class Diagnostics:
 
         Examples
         --------
-        >>> import numpy as np
-import pandas as pd
+        >>> import pandas as pd
         >>> from glmclf import Logit
         >>> table = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [15, 10, 1, 200]})
         >>> Logit.from_formula("y ~ x", table, freq_weights="n").fit().hauck_donner.round(4)

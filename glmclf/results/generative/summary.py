@@ -27,7 +27,7 @@ from glmclf.results.tables.summary import _coefficients, _facts, count, number, 
 HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
 MAX_WIDTH = 100  # characters, of a table of classes
-LEFT_OUT, RESUBSTITUTED = 2e7, 1e8  # rows x features from which errors are not counted
+MAX_LEAVE_ONE_OUT, MAX_RESUBSTITUTION = 2e7, 1e8  # rows x features up to which each error rate is computed
 MAX_ROWS = 500  # rows of a table that is printed without being asked for
 MAX_QUADRATIC = 15  # coefficients of a quadratic logit that is printed unasked: those of 4 features
 POSTERIOR = (
@@ -504,11 +504,11 @@ def _errors(c: _Context) -> str | None:
         c.notes.append("Error rates are left out: they need the rows of the fit, which were removed or not saved.")
         return None
     cost = 0 if known is not None else len(rows) * _n_features(c)
-    if cost >= RESUBSTITUTED:
+    if cost >= MAX_RESUBSTITUTION:
         c.notes.append("Error rates are left out of the summary of many rows: see error_rates().")
         return None
-    if cost >= LEFT_OUT or not hasattr(type(res), "_error_facts"):
-        if cost >= LEFT_OUT:
+    if cost >= MAX_LEAVE_ONE_OUT or not hasattr(type(res), "_error_facts"):
+        if cost >= MAX_LEAVE_ONE_OUT:
             c.notes.append("The leave-one-out error is left out of the summary of many rows: see error_rates().")
         table = c.attempt("Error rates are", lambda: res.pred_table().to_numpy())
         return None if table is None else _error(res, table)

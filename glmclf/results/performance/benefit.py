@@ -10,7 +10,7 @@ import pandas as pd
 from glmclf.inference.hypotheses.wald import critical_value
 from glmclf.inference.performance import calibration, roc
 from glmclf.results.performance.roc import check_alpha
-from glmclf.results.performance.rows import RowOptions, check_bins, judged, judged_sum, one_place
+from glmclf.results.performance.rows import RowOptions, check_bins, one_place, scored_rows, sum_over_scored_rows
 
 
 def decision_curve(res: Any, thresholds: Any, event: Any, alpha: float, options: RowOptions) -> pd.DataFrame:
@@ -19,7 +19,7 @@ def decision_curve(res: Any, thresholds: Any, event: Any, alpha: float, options:
     t = np.arange(1, 100) / 100 if thresholds is None else np.atleast_1d(np.asarray(thresholds, dtype=float))
     if t.ndim != 1 or not ((t >= 0) & (t < 1)).all():
         raise ValueError(f"thresholds={thresholds!r}: probabilities, 0 or more and less than 1")
-    counts = judged_sum(res, lambda rows: roc.ThresholdCounts.of(rows.p[:, k], rows.of(k), t), options)
+    counts = sum_over_scored_rows(res, lambda rows: roc.ThresholdCounts.of(rows.p[:, k], rows.of(k), t), options)
     value, se = roc.net_benefit(counts, t)
     share = counts.sizes[1] / counts.sizes.sum()
     everybody = share - (1 - share) * t / (1 - t)
@@ -41,7 +41,7 @@ def decision_curve(res: Any, thresholds: Any, event: Any, alpha: float, options:
 def lift(res: Any, bins: int, event: Any, options: RowOptions) -> pd.DataFrame:
     """See `Performance.lift`."""
     k = one_place(res, event, "lift()")
-    rows = judged(res, options)
+    rows = scored_rows(res, options)
     outcomes, p = rows.of(k), rows.p[:, k]
     code = calibration.bins_of(p, outcomes, check_bins(bins), "quantile")
     no, yes = (np.bincount(code, t)[::-1] for t in outcomes.totals.T)

@@ -17,7 +17,7 @@ from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
 from glmclf.results.performance.roc import check_alpha
-from glmclf.results.performance.rows import RowOptions, check_bins, judged
+from glmclf.results.performance.rows import RowOptions, check_bins, scored_rows
 from glmclf.results.tables.frames import notebook
 
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
@@ -131,7 +131,7 @@ class Calibration:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All measures, a row a level and a column a measure."""
+        """Table of all measures, a row for each level and a column for each measure."""
         rows = [{name: v[0] for name, v in found.items()} for found in self._found.values()]
         return pd.DataFrame(rows, index=pd.Index(self.levels, name="level", dtype=object))
 
@@ -278,7 +278,7 @@ def calibrated(res: Any, bins: int, method: str, options: RowOptions) -> Calibra
     """See `Performance.calibration`."""
     check_choice("method", method, ("quantile", "uniform"))
     bins = check_bins(bins)
-    rows = judged(res, options)
+    rows = scored_rows(res, options)
     levels = res._judged_levels
     shown = [res._event_place] if len(levels) == 2 else list(range(len(levels)))
     return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)

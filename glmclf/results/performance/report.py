@@ -12,7 +12,7 @@ from glmclf.checks import is_number
 from glmclf.inference.performance import accuracy
 from glmclf.inference.performance.accuracy import Measure
 from glmclf.results.performance.roc import check_alpha
-from glmclf.results.performance.rows import JudgedRows, RowOptions, judged_sum
+from glmclf.results.performance.rows import RowOptions, ScoredRows, sum_over_scored_rows
 from glmclf.results.tables.frames import notebook
 
 MEASURES = ["estimate", "se", "lower", "upper"]
@@ -87,12 +87,12 @@ def cross_table(table: ndarray, levels: list[Any]) -> pd.DataFrame:
 
 def _table(res: Any, threshold: Any, options: RowOptions) -> accuracy.Table:
     check_threshold(res, threshold)
-    return judged_sum(
+    return sum_over_scored_rows(
         res, lambda rows: accuracy.Table.of(rows.outcomes, predicted_classes(res, rows, threshold)), options
     )
 
 
-def predicted_classes(res: Any, rows: JudgedRows, threshold: Any) -> ndarray:
+def predicted_classes(res: Any, rows: ScoredRows, threshold: Any) -> ndarray:
     """Place of the predicted class of each row."""
     if threshold is None:
         if rows.p.shape[1] > 2 or res._most_probable:

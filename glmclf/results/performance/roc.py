@@ -13,7 +13,7 @@ from glmclf.checks import check_choice, is_number
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-from glmclf.results.performance.rows import JudgedRows, RowOptions, all_classes, judged, one_place, place_of
+from glmclf.results.performance.rows import RowOptions, ScoredRows, all_classes, one_place, place_of, scored_rows
 from glmclf.results.tables.frames import notebook
 
 RULES = ("youden", "closest", "cost")
@@ -307,7 +307,7 @@ class PrecisionRecall:
 
 def roc_curves(res: Any, event: Any, options: RowOptions) -> RocCurve | MulticlassRoc:
     """See `Performance.roc`."""
-    rows, k = judged(res, options), place_of(res, event)
+    rows, k = scored_rows(res, options), place_of(res, event)
     if k is None:
         all_classes(res, rows, "roc()")
         return MulticlassRoc(rows.scores, rows.p, rows.outcomes, rows.index, res._judged_levels)
@@ -330,10 +330,10 @@ def compare_roc(res: Any, other: Any, event: Any, alpha: float, options: RowOpti
 def precision_recall(res: Any, event: Any, options: RowOptions) -> PrecisionRecall:
     """See `Performance.precision_recall`."""
     k = one_place(res, event, "precision_recall()")
-    return PrecisionRecall(_curve(res, judged(res, options), k))
+    return PrecisionRecall(_curve(res, scored_rows(res, options), k))
 
 
-def _curve(res: Any, rows: JudgedRows, k: int) -> RocCurve:
+def _curve(res: Any, rows: ScoredRows, k: int) -> RocCurve:
     outcomes = rows.of(k)
     if not (outcomes.sizes > 0).all():
         level = res._judged_levels[k]

@@ -33,7 +33,7 @@ class RowOptions(NamedTuple):
         return {"endog": self.endog, "freq_weights": self.freq_weights, "weights": self.weights}
 
 
-class JudgedRows(NamedTuple):
+class ScoredRows(NamedTuple):
     """Predictions and outcomes of rows.
 
     Attributes
@@ -73,17 +73,17 @@ class Tally:
         return Tally(joined(self.value, other.value), self.rows + other.rows, lost)
 
 
-class JudgedParts(list):
+class ScoredRowsOfParts(list):
     """Rows of several parts, gathered in memory if not too many; ``a + b`` has the rows of both."""
 
-    def __add__(self, other: list[JudgedRows]) -> JudgedParts:  # type: ignore[override]
-        both = JudgedParts([*self, *other])
+    def __add__(self, other: list[ScoredRows]) -> ScoredRowsOfParts:  # type: ignore[override]
+        both = ScoredRowsOfParts([*self, *other])
         n = sum(len(rows.p) for rows in both)
         if n * both[0].p.shape[1] > MOST_GATHERED:
             raise RowsElsewhereError(too_many(n))
         return both
 
-    def rows(self) -> JudgedRows:
+    def rows(self) -> ScoredRows:
         """Rows of all parts as one; without labels if there are several."""
         if len(self) == 1:
             return self[0]
@@ -91,15 +91,15 @@ class JudgedParts(list):
         first, weights = self[0].outcomes, [r.outcomes.weights for r in self]
         counts = np.concatenate([r.outcomes.counts for r in self])
         outcomes = first._replace(counts=counts, weights=None if first.weights is None else np.concatenate(weights))
-        return JudgedRows(log_p, p, None, outcomes)
+        return ScoredRows(log_p, p, None, outcomes)
 
 
-def judged(res: Any, options: RowOptions | None = None) -> JudgedRows:
+def scored_rows(res: Any, options: RowOptions | None = None) -> ScoredRows:
     """Predictions and outcomes of the rows of the fit, or of new data."""
-    return judged_sum(res, lambda rows: JudgedParts([rows]), options or RowOptions()).rows()
+    return sum_over_scored_rows(res, lambda rows: ScoredRowsOfParts([rows]), options or RowOptions()).rows()
 
 
-def judged_sum(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Any:
+def sum_over_scored_rows(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions) -> Any:
     """Sum ``f(rows)`` over the parts of the rows, and warn of rows that are left out."""
     res._check_row_options(options)
     source = as_source(options.newdata)
@@ -119,7 +119,7 @@ def judged_sum(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) ->
     return found.value
 
 
-def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions) -> Tally:
+def _tally_of_fit(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions) -> Tally:
     """Sum over the rows of the fit."""
     stray = [f"{name}=" for name, value in options.beside.items() if value is not None]
     if stray:
@@ -127,13 +127,13 @@ def _tally_of_fit(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions)
     r = res.model._rows
     if not r.streamed:
         log_p, p, index = res._log_p(None, options.offset)
-        return _tally(f, JudgedRows(log_p, p, index, _outcomes_of(res, res._counts, r.weights)), {})
+        return _tally(f, ScoredRows(log_p, p, index, _outcomes_of(res, res._counts, r.weights)), {})
     if options.offset is not None:
         raise RowsElsewhereError()
 
     def part(X, y, trials, offset, weights) -> Tally:
         log_p, p, counts = res._rows_read(X, y, trials, offset)
-        return _tally(f, JudgedRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
+        return _tally(f, ScoredRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
 
     return r.blocks().sum_parts(part)
 
@@ -143,7 +143,7 @@ def _outcomes_of(res: Any, counts: ndarray, weights: ndarray | None, frequency: 
     return ObservedOutcomes(counts, weights, frequency, res.model._response.kind == "fraction" or not frequency)
 
 
-def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, part: bool = False) -> Tally | None:
+def _tally_of(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions, part: bool = False) -> Tally | None:
     """Sum over new data, which may be one part of a table."""
     model, newdata = res.model, options.newdata
     if part and not len(newdata):
@@ -165,7 +165,7 @@ def _tally_of(res: Any, f: Callable[[JudgedRows], Any], options: RowOptions, par
         return Tally(None, 0, {f'"{model.endog_names}" or a weight missing': len(newdata)})
     keep = found.keep
     outcomes = _outcomes_of(res, found.counts, found.weights, given["weights"] is None)
-    rows = JudgedRows(log_p[keep], p[keep], index[keep], outcomes)
+    rows = ScoredRows(log_p[keep], p[keep], index[keep], outcomes)
     return _tally(f, rows, {f'"{name}" missing': n for name, n in found.dropped.items()})
 
 
@@ -188,7 +188,7 @@ def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
     return {**given, **named}
 
 
-def all_classes(res: Any, rows: JudgedRows, what: str) -> None:
+def all_classes(res: Any, rows: ScoredRows, what: str) -> None:
     """Raise DataError unless each level has a row."""
     levels = res._judged_levels
     absent = [levels[k] for k in np.flatnonzero(~(rows.outcomes.sizes > 0))]
@@ -225,12 +225,12 @@ def check_bins(bins: Any) -> int:
     return int(bins)
 
 
-def _tally(f: Callable[[JudgedRows], Any], rows: JudgedRows, lost: dict[str, int]) -> Tally:
+def _tally(f: Callable[[ScoredRows], Any], rows: ScoredRows, lost: dict[str, int]) -> Tally:
     """Tally ``f(rows)`` of the rows that have a prediction."""
     none = np.isnan(rows.log_p).any(axis=1)
     if none.any():
         lost = {**lost, "no prediction": int(none.sum())}
         kept = rows.outcomes.rows(np.flatnonzero(~none))
-        rows = JudgedRows(rows.log_p[~none], rows.p[~none], None if rows.index is None else rows.index[~none], kept)
+        rows = ScoredRows(rows.log_p[~none], rows.p[~none], None if rows.index is None else rows.index[~none], kept)
     n = len(rows.p)
     return Tally(f(rows) if n else None, n, lost)

@@ -24,7 +24,7 @@ from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.validation import METHODS
-from glmclf.results.performance.rows import all_classes, judged
+from glmclf.results.performance.rows import all_classes, scored_rows
 from glmclf.results.tables.frames import notebook
 
 REPS = 200
@@ -130,7 +130,7 @@ def _reason(error: EstimationError) -> str:
 
 def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | None, groups: Any) -> Validation:
     """See `Performance.validate`."""
-    rows = judged(res)
+    rows = scored_rows(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
     if method not in METHODS:

@@ -1,4 +1,4 @@
-"""Results of penalised fits: ridge, lasso and elastic net, and the maximum likelihood refit of what a lasso selects."""
+"""Results of penalised fits: ridge, lasso and elastic net, and maximum likelihood refits of selected columns."""
 
 from __future__ import annotations
 

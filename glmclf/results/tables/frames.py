@@ -51,7 +51,7 @@ class Coefficients:
 def coefficients(
     res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
 ) -> Coefficients:
-    """The columns of a result's table of coefficients, as arrays; `method` is that of the intervals."""
+    """Columns of a result's table of coefficients, as arrays; `method` is the method of the intervals."""
     if exponentiate:
         check_ratio(res)
     keywords = {} if method == "wald" else {"method": method}

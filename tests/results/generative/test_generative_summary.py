@@ -479,12 +479,12 @@ def test_rows_gone_before_errors_were_counted(iris):
 
 
 def test_errors_of_many_rows(iris, monkeypatch):
-    monkeypatch.setattr(generative_summary, "LEFT_OUT", 600)
+    monkeypatch.setattr(generative_summary, "MAX_LEAVE_ONE_OUT", 600)
     res = LDA.from_formula(IRIS, iris).fit()
     s = summary(res)
     assert facts(s)["Errors:"] == "2.0% (3 of 150)" and "leave-one-out error is left out" in notes(s)
     assert "_error_facts" not in res.__dict__
-    monkeypatch.setattr(generative_summary, "RESUBSTITUTED", 600)
+    monkeypatch.setattr(generative_summary, "MAX_RESUBSTITUTION", 600)
     s = summary(res)
     assert "Errors:" not in facts(s) and "see error_rates()" in notes(s)
     res.error_rates()
