@@ -33,7 +33,6 @@ TWICE = {
     "Sent", "Shown", "Source", "Streamed", "Sums", "_Line",
 }
 WITHOUT_NOUN = ("The same", "These", "Those", "It ", "This ", "That ", "Its ", "Of ")  # for who arrives by search
-ANAPHORIC = {"core", "data", "inference"}  # layers whose docstrings still begin so; this set only shrinks
 SIZE = 20  # files of a folder that one takes in at a glance
 
 
@@ -92,8 +91,6 @@ def test_class_names_are_unique(repository):
 def test_docstrings_begin_with_their_subject(repository):
     wrong = []
     for module, path in test_layout.modules(repository).items():
-        if module.split("/")[0] in ANAPHORIC:
-            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
                 doc = ast.get_docstring(node) or ""

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.rows.observations import Observations
 from glmclf.data.source.digests import of_column, other_values
-from glmclf.data.table.frame import EXACT, close_to, rounded
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.errors import DataError
 from glmclf.models.stream import Stream
@@ -86,7 +86,9 @@ class _DistinctGroups:
                 raise without_group(name, values.index[lost])
         found = pd.DataFrame(groups).drop_duplicates(ignore_index=True)
         numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
-        large = frozenset((name, kind) for name, kind in numbers.items() if (found[name].abs() >= EXACT).any())
+        large = frozenset(
+            (name, kind) for name, kind in numbers.items() if (found[name].abs() >= MAX_EXACT_INTEGER).any()
+        )
         return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _DistinctGroups) -> _DistinctGroups:
@@ -98,7 +100,7 @@ def _plain(column: pd.Series) -> pd.Series:
     """Labels as objects, equal whatever dtype a part has: whole numbers stay whole, also beside missing values."""
     values = column.astype(object)
     if column.dtype.kind == "f":  # pandas reads whole numbers beside missing values as floats
-        whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < EXACT)
+        whole = (np.asarray(column) % 1 == 0) & (np.abs(np.asarray(column)) < MAX_EXACT_INTEGER)
         values[whole] = [int(v) for v in np.asarray(column)[whole]]
     return values.where(column.notna(), None)
 

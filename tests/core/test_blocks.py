@@ -9,7 +9,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
-from glmclf.core.rows.blocks import RUN, Blocks, alone, one_blas_thread
+from glmclf.core.rows.blocks import RUN_ROWS, Blocks, alone, one_blas_thread
 
 # sums of n terms in another order differ by roundings, about sqrt(n) of them
 RTOL = 1e-12
@@ -125,7 +125,7 @@ def test_thinned(rows, step):
     blocks = Blocks(Dense(rows["X"]), rows["y"], None, rows["offset"])
     thin = blocks.every(step)
     picked = [np.concatenate([np.atleast_1d(b[i]) for b in thin]) for i in (1, 3)]
-    some = np.arange(N) // RUN % step == 0
+    some = np.arange(N) // RUN_ROWS % step == 0
     np.testing.assert_array_equal(picked[0], rows["y"][some])
     np.testing.assert_array_equal(picked[1], rows["offset"][some])
     assert thin.n == some.sum() and all(b[2] is None for b in thin)

@@ -17,7 +17,7 @@ BINARY, COUNTS, CLASSES = Binomial(LogitLink(), binary=True), Binomial(LogitLink
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(collapse, "LEAST", 1)
+    monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", 1)
 
 
 def factor(rng, levels):
@@ -126,12 +126,12 @@ def test_few_rows_are_left_alone(monkeypatch):
 
 
 def test_an_interaction_beside_its_factors(monkeypatch):
-    monkeypatch.setattr(collapse, "TABLE", 200)
+    monkeypatch.setattr(collapse, "MAX_TABLE_SIZE", 200)
     rng = np.random.default_rng(4)
     a, b, c = factor(rng, 4), factor(rng, 6), factor(rng, 5)
     both = SubtermColumns(None, (a.codes * 6 + b.codes).astype(np.int8), np.eye(24), np.zeros(24, int), np.arange(24))
     X = FactorColumns([a, b, both, c], N)
     rows, kind = collapse.equal_rows(X)
     cells = np.unique(np.column_stack([a.codes, b.codes, c.codes]), axis=0)
-    assert len(rows) == len(cells) <= N // collapse.PAYS
+    assert len(rows) == len(cells) <= N // collapse.MIN_ROWS_PER_UNIQUE
     np.testing.assert_array_equal(X.subset(rows[kind]).toarray(), X.toarray())

@@ -154,7 +154,7 @@ def test_objective(pieces, size):
 def test_the_choice():
     """Factors stay codes where there are many rows and columns; few rows or numbers alone are dense."""
     g = np.random.default_rng(2)
-    n = factors.SMALL + 10
+    n = factors.MIN_ROWS_FOR_CODES + 10
     codes = g.integers(0, 50, n)
     factor = SubtermColumns(None, codes, np.eye(50)[:, 1:], np.zeros(49, dtype=int), np.arange(49))
     number = SubtermColumns(g.normal(size=(n, 1)), None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))

@@ -9,7 +9,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial
-from glmclf.core.rows.blocks import RUN, Blocks
+from glmclf.core.rows.blocks import RUN_ROWS, Blocks
 
 SMALLEST = np.finfo(float).tiny
 
@@ -269,6 +269,6 @@ def test_float32_design():
 def test_thinned():
     X, rest, theta, likelihood = problem("counts, offset by level, weights")
     objective = MultinomialObjective(likelihood, Blocks(Dense(X), *rest))
-    part = np.arange(len(X)) // RUN % 3 == 0
+    part = np.arange(len(X)) // RUN_ROWS % 3 == 0
     other = MultinomialObjective(likelihood, Blocks(Dense(X[part]), *(a[part] for a in rest)))
     np.testing.assert_allclose(objective.every(3)(theta).information, other(theta).information, rtol=1e-12)

@@ -121,7 +121,11 @@ CONTRASTS = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
 
 @pytest.fixture
 def by_gradients(monkeypatch):
-    for owner, name in ((penalised, "TOO_DEAR"), (warm_start, "MIN_INFORMATION_COST"), (warm_start, "MIN_ARITHMETIC")):
+    for owner, name in (
+        (penalised, "MAX_INFORMATION_COST"),
+        (warm_start, "MIN_INFORMATION_COST"),
+        (warm_start, "MIN_ARITHMETIC"),
+    ):
         monkeypatch.setattr(owner, name, 0.0)
 
 
@@ -185,7 +189,7 @@ def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradient
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
     problem = Problem(objective, ClassCoding.of_equations(12), Penalty(np.tile([0.0, *[alpha] * 5], 2), 0.0, N))
     a = placed(problem)
-    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    monkeypatch.setattr(penalised, "MAX_INFORMATION_COST", np.inf)
     b = placed(problem)
     assert a.mean is not None and b.mean is None
     found, expected = a.solve(np.zeros(12)), b.solve(np.zeros(12))
@@ -199,7 +203,7 @@ def test_gradients_and_the_proximal_newton_method_agree(monkeypatch, by_gradient
 )
 def test_columns_far_from_0_by_gradients(monkeypatch, by_gradients, symmetric, far, factorable, as_it_is):
     """Up to where the free intercept takes their digits; beyond, columns are projected and the information formed."""
-    monkeypatch.setattr(penalised, "FACTORABLE", factorable)
+    monkeypatch.setattr(penalised, "MAX_FACTORED_SIZE", factorable)
     A = X + far * np.array([0.0, 1.0, 0.0, 0.0, 0.0])
     objective = MultinomialObjective(Multinomial(3), Blocks(Dense(A), CLASSES, None, None, None))
     alpha = np.tile([0.0, *[0.02] * 4], 3 if symmetric else 2)
@@ -218,7 +222,7 @@ def test_columns_far_from_0_by_gradients(monkeypatch, by_gradients, symmetric, f
 
 def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
     """The information is formed when it is asked for, and once."""
-    monkeypatch.setattr(penalised, "FACTORABLE", 0)
+    monkeypatch.setattr(penalised, "MAX_FACTORED_SIZE", 0)
     asked, form = [], MultinomialObjective.information
     monkeypatch.setattr(MultinomialObjective, "information", lambda *a: asked.append(a) or form(*a))
     monkeypatch.setattr(MultinomialObjective, "__call__", None)

@@ -45,7 +45,7 @@ def table():
 @pytest.fixture(autouse=True)
 def apart(monkeypatch):
     """Partitions of few rows stay tables of their own."""
-    monkeypatch.setattr(sums, "JOINED", 0)
+    monkeypatch.setattr(sums, "MIN_ROWS_PER_TABLE", 0)
 
 
 def parted(table, sizes=(100,) * PARTS, **types):
@@ -136,8 +136,8 @@ def test_the_order_of_addition_is_one_whatever_a_task_takes(table, monkeypatch):
     rows = table.iloc[300:].head(240)
     runs = {}
     for together in (0, 45, 10**6):
-        monkeypatch.setattr(sums, "TOGETHER", together)
-        monkeypatch.setattr(sums, "A_WORKER", 0.01)
+        monkeypatch.setattr(sums, "MAX_ROWS_PER_TASK", together)
+        monkeypatch.setattr(sums, "MIN_TASKS_PER_WORKER", 0.01)
         model = Logit.from_formula("y ~ x + z", parted(rows, [20] * 12))
         runs[len(model._rows.stream.source._leaves(12))] = numbers(model.fit(cov_type="HC1"))
     assert list(runs) == [12, 6, 1]
@@ -252,7 +252,7 @@ def of_frames(frames):
 @pytest.mark.parametrize("joined", [0, 10**6])
 @pytest.mark.parametrize("what", ["columns", "Series", "None"])
 def test_a_partition_of_other_columns(table, what, joined, monkeypatch):
-    monkeypatch.setattr(sums, "JOINED", joined)
+    monkeypatch.setattr(sums, "MIN_ROWS_PER_TABLE", joined)
     other = {"columns": table.rename(columns={"x": "u"}), "Series": table.x, "None": None}[what]
     ddf = of_frames([table, other, table])
     lacks = r'partition 1 of the Dask DataFrame has no column "x"'
@@ -289,7 +289,7 @@ def test_columns_are_chosen_where_files_are_read(table, tmp_path):
 
 # ---------------------------------------------------------------------------------------- partitions of few rows
 def test_partitions_of_few_rows_are_joined(table, monkeypatch):
-    monkeypatch.setattr(sums, "JOINED", 250)
+    monkeypatch.setattr(sums, "MIN_ROWS_PER_TABLE", 250)
     ddf = parted(table, (25,) * 4 + (0, 0, 100, 100, 300, 300, 0))
     source, places = sums.Dask(ddf), []
     assert source.sum(lambda frame, place: 1) == 11
@@ -303,7 +303,7 @@ def test_partitions_of_few_rows_are_joined(table, monkeypatch):
 
 
 def test_which_partitions_are_joined_depends_on_them_alone(table, monkeypatch):
-    monkeypatch.setattr(sums, "JOINED", 150)
+    monkeypatch.setattr(sums, "MIN_ROWS_PER_TABLE", 150)
     runs = set()
     for workers in (1, 2, 7):
         with dask.config.set(num_workers=workers):
@@ -312,7 +312,7 @@ def test_which_partitions_are_joined_depends_on_them_alone(table, monkeypatch):
 
 
 def test_partitions_of_unequal_types_stay_apart(table, monkeypatch):
-    monkeypatch.setattr(sums, "JOINED", 10**6)
+    monkeypatch.setattr(sums, "MIN_ROWS_PER_TABLE", 10**6)
     large = table.assign(c=table.c + 2**53)  # not one number each, as floats
     parts = np.split(np.arange(900), 3)
     frames = [large.iloc[i] for i in parts]
@@ -327,7 +327,7 @@ def test_partitions_of_unequal_types_stay_apart(table, monkeypatch):
 
 @pytest.mark.parametrize("room", [0, 2**28])
 def test_arrays_of_small_data_are_kept_in_this_process(table, monkeypatch, room):
-    monkeypatch.setattr(sums, "ROOM", room)
+    monkeypatch.setattr(sums, "MAX_BYTES_IN_PROCESS", room)
     made = []
 
     def look(frame):
@@ -386,7 +386,7 @@ def test_categories_of_dask(table):
 
 
 def test_an_interrupt_leaves_all_as_it_was(table, monkeypatch):
-    monkeypatch.setattr(sums, "ROOM", 0)  # each pass is over the partitions
+    monkeypatch.setattr(sums, "MAX_BYTES_IN_PROCESS", 0)  # each pass is over the partitions
     armed = []
 
     def interrupts(frame):
@@ -551,10 +551,10 @@ def test_a_cluster_gives_the_fit_in_memory(client, table, threaded, name):
 
 
 def test_a_cluster_gives_the_same_bits_again_and_keeps_nothing(client, table, monkeypatch):
-    monkeypatch.setattr(sums, "A_WORKER", 0.01)
+    monkeypatch.setattr(sums, "MIN_TASKS_PER_WORKER", 0.01)
 
     def fit(together):
-        monkeypatch.setattr(sums, "TOGETHER", together)
+        monkeypatch.setattr(sums, "MAX_ROWS_PER_TASK", together)
         model = Logit.from_formula("y ~ x + g", parted(table, FEW))
         found = numbers(model.fit())
         assert client.futures

@@ -480,7 +480,7 @@ def test_functions_of_the_caller_s_with_missing_values():
 
 
 def test_long_tables_are_taken_in_parts_only_where_rows_are_on_their_own(monkeypatch):
-    monkeypatch.setattr("glmclf.data.derivatives.design.BLOCK", 16)
+    monkeypatch.setattr("glmclf.data.derivatives.design.DIFFERENTIATED_ROWS", 16)
     data = table()
     f = {"f": by_the_row}
     right = "0 + f(x) + x.pow(2):z + bs(x, df=4) + I(z * x.mean())"
@@ -491,7 +491,7 @@ def test_long_tables_are_taken_in_parts_only_where_rows_are_on_their_own(monkeyp
     close(np.column_stack([named["f(x)"], named["x.pow(2):z"]]), exact, rtol=1e-9)
     monkeypatch.undo()
     close(apart.derivative(data, "x"), np.column_stack(list(named.values())), rtol=1e-9, atol=1e-12)
-    monkeypatch.setattr("glmclf.data.derivatives.design.BLOCK", 16)
+    monkeypatch.setattr("glmclf.data.derivatives.design.DIFFERENTIATED_ROWS", 16)
     close(d.derivative(data, "z")[:, d.xnames.index("I(z * x.mean())")], np.full(60, data.x.mean()))
 
 

@@ -26,7 +26,7 @@ def table():
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch, tmp_path):
-    monkeypatch.setattr(base, "ROWS", 100)
+    monkeypatch.setattr(base, "PART_ROWS", 100)
     monkeypatch.chdir(tmp_path)
 
 

@@ -137,9 +137,9 @@ def same(a, b, frame, rtol):
 @pytest.fixture
 def few(monkeypatch):
     """So few rows gathered, distinct values held and bits settled that every stage of a search is gone through."""
-    monkeypatch.setattr(values, "BITS", 8)
-    monkeypatch.setattr(values, "GATHERED", 3)
-    monkeypatch.setattr(values, "DISTINCT", 50)
+    monkeypatch.setattr(values, "BITS_PER_PASS", 8)
+    monkeypatch.setattr(values, "MAX_SORTED_VALUES", 3)
+    monkeypatch.setattr(values, "MAX_DISTINCT_VALUES", 50)
 
 
 @pytest.mark.parametrize("code", ORDER)
@@ -314,6 +314,6 @@ def test_transforms_of_the_caller_see_repeated_rows_and_no_stream(monkeypatch):
     np.testing.assert_array_equal(e.evaluate(columns(data)), expected)
     with pytest.raises(NotImplementedError, match=r"ranks\(x\).*stream"):
         streamed(["ranks(x)"], Partitions(data, [60]), namespace)
-    monkeypatch.setattr(memory, "MOST_REPEATED", 100)
+    monkeypatch.setattr(memory, "MAX_REPEATED_ROWS", 100)
     with pytest.raises(NotImplementedError, match=r"ranks\(x\).*freq_weights"):
         memorise(e, columns(data), data.w.to_numpy())

@@ -82,7 +82,7 @@ def repeats(n, seed=5):
 @gathered
 @kinds
 def test_quantiles_are_numpy_s_to_the_last_bit(kind, few, monkeypatch):
-    monkeypatch.setattr(values, "GATHERED", few)
+    monkeypatch.setattr(values, "MAX_SORTED_VALUES", few)
     x = DATA[kind]
     stream = Stream(x)
     np.testing.assert_array_equal(stream.run(stream.values.quantiles(PROBS)), np.quantile(x, PROBS))
@@ -92,7 +92,7 @@ def test_quantiles_are_numpy_s_to_the_last_bit(kind, few, monkeypatch):
 @gathered
 @kinds
 def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(kind, few, monkeypatch):
-    monkeypatch.setattr(values, "GATHERED", few)
+    monkeypatch.setattr(values, "MAX_SORTED_VALUES", few)
     x = DATA[kind]
     times = repeats(len(x))
     whole, stream = np.repeat(x, times.astype(int)), Stream(x, times)
@@ -108,7 +108,7 @@ def test_quantiles_of_weighted_rows_in_memory(kind):
 
 
 def test_all_levels_of_a_million_rows(monkeypatch):
-    monkeypatch.setattr(values, "GATHERED", 1)
+    monkeypatch.setattr(values, "MAX_SORTED_VALUES", 1)
     x = np.random.default_rng(2).normal(size=1_000_000)
     x[::3] = np.round(x[::3], 1)
     stream, probs = Stream(x), np.linspace(0, 1, 12)[1:-1]
@@ -145,7 +145,7 @@ def test_distinct_values_up_to_a_bound(kind, bound):
 @pytest.mark.parametrize("most", [1, 7, 500, 10**6])
 @pytest.mark.parametrize("kind", ["normal", "ties", "many zeros", "huge range", "all equal", "two"])
 def test_quantiles_of_distinct_values(kind, most, monkeypatch):
-    monkeypatch.setattr(values, "DISTINCT", most)
+    monkeypatch.setattr(values, "MAX_DISTINCT_VALUES", most)
     x = DATA[kind] if most > 7 else DATA[kind][:60]
     low, high = np.quantile(x, [0.0, 0.9])
     among = np.unique(x[(x >= low) & (x <= high)])
@@ -196,7 +196,7 @@ def test_moments_of_several_columns():
 
 # --------------------------------------------------------------------------------------------------------- passes
 def test_generators_run_together_share_their_passes(monkeypatch):
-    monkeypatch.setattr(values, "GATHERED", 1)
+    monkeypatch.setattr(values, "MAX_SORTED_VALUES", 1)
     x = DATA["normal"]
     stream = Stream(x)
     v = stream.values

@@ -185,7 +185,7 @@ def test_refine():
 
 def test_a_large_design_says_what_it_loses(monkeypatch):
     X, endog, _, known = data("poly5", "plain")
-    monkeypatch.setattr(product, "EXACT", 1)
+    monkeypatch.setattr(product, "MAX_TWOFOLD_ARITHMETIC", 1)
     large = quiet(Logit, endog, X)
     assert compared(large, X, known)[0].min() < 6 and large.digits.min() < 6
     refined = quiet(Logit, endog, X, refine=True)

@@ -124,7 +124,7 @@ def test_a_cone_of_repeated_rows(model, monkeypatch):
     made = getattr(glmclf, model).from_formula("y ~ C(a) + C(b)", table)
     with pytest.warns(SeparationWarning):
         rows = made.fit()
-    monkeypatch.setattr(collapse, "LEAST", 100)
+    monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", 100)
     with pytest.warns(SeparationWarning):
         kinds = getattr(glmclf, model).from_formula("y ~ C(a) + C(b)", table).fit()
     assert kinds.separation == rows.separation

@@ -1007,9 +1007,13 @@ def test_a_loose_tolerance_is_reported(L1_wt):
 # ------------------------------------------------------------------------------------ ridges whose information waits
 def waiting(monkeypatch, least=0):
     """Every ridge of MNLogit is fitted by gradients, and forms its information when it is asked for."""
-    for owner, name in ((penalised, "TOO_DEAR"), (warm_start, "MIN_INFORMATION_COST"), (warm_start, "MIN_ARITHMETIC")):
+    for owner, name in (
+        (penalised, "MAX_INFORMATION_COST"),
+        (warm_start, "MIN_INFORMATION_COST"),
+        (warm_start, "MIN_ARITHMETIC"),
+    ):
         monkeypatch.setattr(owner, name, 0.0)
-    monkeypatch.setattr(penalised, "FACTORABLE", least)
+    monkeypatch.setattr(penalised, "MAX_FACTORED_SIZE", least)
     asked, form = [], MultinomialObjective.information
 
     def information(*arguments):  # by its name, which pickles hold
@@ -1056,7 +1060,7 @@ def test_the_way_does_not_matter(monkeypatch, symmetric):
     assert one.mle_retvals["method"] == "limited-memory BFGS" and one.converged
     close(one.params, two.params, 0, 0)
     close(one.bse, two.bse, 0, 0)
-    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    monkeypatch.setattr(penalised, "MAX_INFORMATION_COST", np.inf)
     other = m.fit_regularized(0.02, symmetric=symmetric)
     assert other.mle_retvals["method"] == "proximal Newton"
     close(one.params, other.params, 1e-8, 1e-11)
@@ -1179,6 +1183,6 @@ def test_a_ridge_lost_in_rounding_where_the_information_waits(monkeypatch, alpha
             fit()
         return
     found = fit()
-    monkeypatch.setattr(penalised, "TOO_DEAR", np.inf)
+    monkeypatch.setattr(penalised, "MAX_INFORMATION_COST", np.inf)
     close(found.params, fit().params, 1e-6)
     close(found.params.sum(axis=1), 0.0, 0, 1e-6)

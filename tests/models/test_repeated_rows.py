@@ -36,7 +36,7 @@ def table():
 
 @pytest.fixture(params=["dense", "cells"])
 def form(request, monkeypatch):
-    monkeypatch.setattr(factor, "SMALL", 1 if request.param == "cells" else 10**9)
+    monkeypatch.setattr(factor, "MIN_ROWS_FOR_CODES", 1 if request.param == "cells" else 10**9)
     return request.param
 
 
@@ -47,7 +47,7 @@ def both(monkeypatch):
     def fits(make, **options):
         out = []
         for least in (1, 10**9):
-            monkeypatch.setattr(collapse, "LEAST", least)
+            monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", least)
             model = make()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -140,7 +140,7 @@ def test_collinear(model, both, form):
 def test_regularised(model, both, monkeypatch):
     fits = []
     for least in (1, 10**9):
-        monkeypatch.setattr(collapse, "LEAST", least)
+        monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", least)
         fits.append(maker(model, "a + b + x")().fit_regularized(alpha=0.01))
     same(fits[0].params, fits[1].params, atol=1e-8)
 
@@ -167,7 +167,7 @@ def test_bias_reduced(model, options, keywords, both):
 def test_methods(model, options, both, monkeypatch):
     fits = []
     for least in (1, 10**9):
-        monkeypatch.setattr(collapse, "LEAST", least)
+        monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", least)
         fits.append(maker(model, "a + b + x")().fit(**options))
     same(fits[0].params, fits[1].params)
     same(fits[0].bse, fits[1].bse)
@@ -192,8 +192,8 @@ def test_arrays(model, both):
 
 @every
 def test_threads(model, monkeypatch):
-    monkeypatch.setattr(collapse, "LEAST", 1)
-    monkeypatch.setattr(collapse, "CHUNK", 64)
+    monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", 1)
+    monkeypatch.setattr(collapse, "MIN_CHUNK_ROWS", 64)
     a, b = (maker(model, "a + b + x", weights="w")().fit(n_threads=k) for k in (1, 2))
     np.testing.assert_array_equal(a.params, b.params)
     np.testing.assert_array_equal(a.cov_params(), b.cov_params())
@@ -228,7 +228,7 @@ def test_constrained(model, cov_type, monkeypatch):
     name = "yyes_b[T.v]" if model == "MNLogit" else "b[T.v]"
     fits = []
     for least in (1, 10**9):
-        monkeypatch.setattr(collapse, "LEAST", least)
+        monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", least)
         made = maker(model, "a + b")()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -247,7 +247,7 @@ def test_constrained(model, cov_type, monkeypatch):
 def test_penalised_and_folds(model, keywords, monkeypatch):
     found = []
     for least in (1, 10**9):
-        monkeypatch.setattr(collapse, "LEAST", least)
+        monkeypatch.setattr(collapse, "MIN_ROWS_TO_SEARCH", least)
         made = maker(model, "a + x", **keywords)()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

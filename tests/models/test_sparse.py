@@ -38,7 +38,7 @@ def response(model, X=None, seed=1):
 @pytest.fixture(params=["few", "many"], autouse=True)
 def density(request, monkeypatch):
     """Grams of sparse rows, and of rows written out."""
-    monkeypatch.setattr(sparse_columns, "DENSE", 2.0 if request.param == "few" else 0.0)
+    monkeypatch.setattr(sparse_columns, "MAX_SHARE_OF_NONZEROS", 2.0 if request.param == "few" else 0.0)
 
 
 def fits(model, X=None, form=sparse.csr_array, options=None, said=None, **keywords):

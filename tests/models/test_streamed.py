@@ -173,7 +173,7 @@ def test_subsample_is_the_same_however_rows_are_parted():
 @pytest.mark.parametrize("kind", ["file", "folder", "dataset", "path", "csv", "compressed csv"])
 def test_files(kind, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(base, "ROWS", 700)
+    monkeypatch.setattr(base, "PART_ROWS", 700)
     if "csv" in kind:
         data = str(tmp_path / ("t.csv.gz" if "compressed" in kind else "t.csv"))
         TABLE.to_csv(data, index=False)
@@ -195,7 +195,7 @@ def test_files(kind, tmp_path, monkeypatch):
 
 def test_a_file_is_held_in_part_only(tmp_path, monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
-    monkeypatch.setattr(base, "ROWS", 2**13)
+    monkeypatch.setattr(base, "PART_ROWS", 2**13)
     path, n = tmp_path / "t.parquet", 2**18
     rng = np.random.default_rng(1)
     pd.DataFrame({name: rng.normal(size=n) for name in "abcd"}).to_parquet(path, row_group_size=2**13)
@@ -468,7 +468,7 @@ def test_groups_of_two_types_are_refused():
 @pytest.fixture
 def read_anew(monkeypatch):
     """Small data are read in each pass, as large ones are."""
-    monkeypatch.setattr(kept, "ROOM", 0)
+    monkeypatch.setattr(kept, "MAX_BYTES_OF_SOURCES", 0)
 
 
 def test_small_data_are_read_until_they_are_known_to_be_the_same():
@@ -506,7 +506,7 @@ def test_a_function_may_fill_its_memory_anew():
 def test_what_is_kept_is_what_is_read(case, monkeypatch):
     model, formula, keywords, fit = CASES[case]
     found = [model.from_formula(formula, parts(), **keywords).fit(**fit)]
-    monkeypatch.setattr(kept, "ROOM", 0)
+    monkeypatch.setattr(kept, "MAX_BYTES_OF_SOURCES", 0)
     found.append(model.from_formula(formula, parts(), **keywords).fit(**fit))
     for name in ("params", "bse"):
         a, b = (getattr(res, name).to_numpy() for res in found)
@@ -515,14 +515,14 @@ def test_what_is_kept_is_what_is_read(case, monkeypatch):
 
 def test_what_is_kept_is_bounded_in_all(monkeypatch):
     monkeypatch.setattr(kept, "_rooms", type(kept._rooms)())
-    monkeypatch.setattr(kept, "ROOM", 100_000)
+    monkeypatch.setattr(kept, "MAX_BYTES_OF_SOURCES", 100_000)
     models = [Logit.from_formula("y ~ x + z", parts()) for _ in range(3)]
     results = [model.fit() for model in models]
     held = [room for room in kept._rooms if room.taken]  # of 75 kB each
     assert [len(room.arrays) for room in held] == [4] and 70_000 < held[0].taken <= 100_000
     del models, results, held
     assert not [room for room in kept._rooms if room.taken]
-    monkeypatch.setattr(kept, "TELLING", 100)
+    monkeypatch.setattr(kept, "MIN_ROWS_TO_FORESEE", 100)
     room, numbers = kept.Room(50_000, len(TABLE)), np.ones((650, 3))
     room.offer(0, (numbers,))  # the first part shows that all are more
     assert room.full and not room.taken
@@ -759,7 +759,7 @@ def test_a_file_that_was_written_anew_is_named(tmp_path, read_anew):
 
 def test_filters_and_hive_partitions(tmp_path, monkeypatch):
     dataset = pytest.importorskip("pyarrow.dataset")
-    monkeypatch.setattr(base, "ROWS", 500)
+    monkeypatch.setattr(base, "PART_ROWS", 500)
     d = TABLE.assign(firm=TABLE.firm.astype(int))
     d.to_parquet(tmp_path / "t", partition_cols=["g"], row_group_size=90)
     whole = Logit.from_formula("y ~ x + g", d).fit()

@@ -133,7 +133,7 @@ def test_a_table_of_parts_written_out():
 
 
 def test_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "ROWS", 70)
+    monkeypatch.setattr(base, "PART_ROWS", 70)
     memory = Logit.from_formula(BINARY, TABLE).fit()
     TABLE.to_csv(tmp_path / "t.csv", index=False)
     TABLE.to_parquet(tmp_path / "t.parquet")

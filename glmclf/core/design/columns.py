@@ -25,12 +25,12 @@ Columns = Dense | FactorColumns | Sparse
 
 
 def some_columns(X: Columns, columns: ndarray) -> Columns:
-    """The same rows of some columns, in ascending order."""
+    """Select some columns, in ascending order, of the same rows."""
     return reordered(X, columns)
 
 
 def reordered(X: Columns, *columns: ndarray) -> Columns:
-    """The same rows of some columns, group after group; those of a group in ascending order."""
+    """Select some columns of the same rows, group after group; those of a group in ascending order."""
     if isinstance(X, FactorColumns):
         return from_pieces([piece for group in columns for piece in _some_pieces(X, group)], X.shape[0])
     return type(X)(X.X[:, np.concatenate(columns)])
@@ -46,7 +46,7 @@ def _some_pieces(X: FactorColumns, columns: ndarray) -> Iterator[SubtermColumns]
 
 
 def beside(X: Columns, Z: ndarray) -> Columns:
-    """The same rows with more columns, Z (n, c), after those of X, which is in its own basis."""
+    """Add more columns to the same rows, Z (n, c), after those of X, which is in its own basis."""
     if isinstance(X, Dense):
         return Dense(np.column_stack([X.X, Z]))
     if isinstance(X, Sparse):
@@ -61,5 +61,5 @@ def rows_at_once(X: Columns | Product) -> int:
 
 
 def expandable(blocks: Any) -> Any:
-    """The same rows in blocks of which each may be expanded."""
+    """Blocks of the same rows, so small that each may be expanded."""
     return blocks.rechunk(min(blocks.size, rows_at_once(blocks.arrays[0])))

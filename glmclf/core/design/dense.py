@@ -1,4 +1,4 @@
-"""Columns as an array, and what columns of any kind share."""
+"""Columns as an array, and functions for columns of any kind."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-FEW, CHUNK = 24, 4096
-MANY = 64  # columns from which pairs of classes are worth an update each
-CACHED = 2**16  # doubles of a chunk
-EXPANDABLE = 50_000_000  # entries of a table that may be expanded for the sake of digits
+MAX_COLUMNS_OF_PRODUCTS = 24  # columns up to which one product gives X'u and the gram faster than two
+ROWS_PER_PRODUCT = 4096  # rows of a chunk of such a product
+MIN_COLUMNS_FOR_PAIRS = 64  # columns from which pairs of classes are worth an update each
+CACHED_DOUBLES = 2**16  # doubles of a chunk, so that it stays in the cache
+MAX_EXPANDED_ENTRIES = 50_000_000  # entries of a table that may be expanded for the sake of digits
 
 
 class Dense:
@@ -33,7 +34,7 @@ class Dense:
         return dense_rows(self.shape[1])
 
     def __getitem__(self, rows) -> Dense:
-        """The same columns for some rows, as float64 ready for arithmetic."""
+        """Columns of X for some rows, as float64 ready for arithmetic."""
         return Dense(self.X[rows].astype(np.float64, copy=False))
 
     def subset(self, rows: ndarray) -> Dense:
@@ -74,12 +75,12 @@ class Dense:
         from some sixty columns on one for each pair, which is half the arithmetic.
         """
         n, k = self.shape
-        if k >= MANY:
+        if k >= MIN_COLUMNS_FOR_PAIRS:
             by_column = self.X.strides[0] <= self.X.strides[1]
             return gram_of_each_pair(self if by_column else Dense(np.asfortranarray(self.X)), P)
         K = P.shape[1]
         G = np.zeros((k * K, k * K))
-        chunk = max(256, min(n, CACHED // (k * K)))
+        chunk = max(256, min(n, CACHED_DOUBLES // (k * K)))
         Z, part = np.empty(k * K * chunk), np.empty_like(G)
         for start in range(0, n, chunk):
             X, weights = np.ascontiguousarray(self.X[start : start + chunk].T), P[start : start + chunk].T
@@ -93,14 +94,14 @@ class Dense:
         """X' u and X' diag(w) X. With few columns one product [X w, u]' X in chunks that stay in the cache; a
         symmetric update is faster only from some thirty columns on."""
         n, k = self.shape
-        if k > FEW or self.X.strides[0] > self.X.strides[1]:
+        if k > MAX_COLUMNS_OF_PRODUCTS or self.X.strides[0] > self.X.strides[1]:
             return self.times(u), self.gram(w)
-        both, M = np.zeros((k + 1, k)), np.empty((k + 1, min(n, CHUNK)))
-        for start in range(0, n, CHUNK):
-            X = self.X[start : start + CHUNK]
+        both, M = np.zeros((k + 1, k)), np.empty((k + 1, min(n, ROWS_PER_PRODUCT)))
+        for start in range(0, n, ROWS_PER_PRODUCT):
+            X = self.X[start : start + ROWS_PER_PRODUCT]
             part = M[:, : len(X)]
-            np.multiply(X.T, w[start : start + CHUNK], out=part[:k])
-            part[k] = u[start : start + CHUNK]
+            np.multiply(X.T, w[start : start + ROWS_PER_PRODUCT], out=part[:k])
+            part[k] = u[start : start + ROWS_PER_PRODUCT]
             both += part @ X
         G = both[:k]
         return both[k], 0.5 * (G + G.T)
@@ -115,8 +116,8 @@ class Dense:
 
 
 def dense_rows(k: int) -> int:
-    """Rows of a block of an array: 16,384 at k = 10, 4,096 at k = 100 (measured: the block, its weighted copy, six
-    vectors)."""
+    """Rows of a block of an array: 16,384 at k = 10, 4,096 at k = 100 (measured: the block, its weighted
+    copy, six vectors)."""
     return int(np.clip(2 ** np.round(np.log2(51_800 / np.sqrt(max(k, 1)))), 1024, 65_536))
 
 
@@ -126,9 +127,9 @@ def expanded_rows(k: int) -> int:
 
 
 def least_rcond(n: int, k: int) -> float:
-    """As of `Dense`, for rows that are expanded in another basis: large tables keep the gram while it leaves some
-    digits."""
-    return Dense.least_rcond if n * k < EXPANDABLE else 1e-9
+    """Least reciprocal condition, as of `Dense`, for rows that are expanded in another basis: large tables keep the
+    gram while it leaves some digits."""
+    return Dense.least_rcond if n * k < MAX_EXPANDED_ENTRIES else 1e-9
 
 
 def gram_of_each_pair(X: Any, P: ndarray) -> ndarray:

@@ -16,9 +16,9 @@ from numpy import ndarray
 
 from glmclf.core.design.dense import Dense, gram_of_each_pair, least_rcond
 
-SMALL = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
-JOINT = 8  # rows for each cell of all factors together from which these are taken as one
-MANY_CELLS = 20_000  # cells of one term above which a table of two terms' cells is no longer small
+MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
+MIN_ROWS_PER_JOINT_CELL = 8  # rows for each cell of all factors together from which these are taken as one
+MAX_CELLS_OF_TERM = 20_000  # cells of one term above which a table of two terms' cells is no longer small
 
 
 class SubtermColumns(NamedTuple):
@@ -79,7 +79,7 @@ def from_pieces(pieces: list[SubtermColumns], n: int) -> Dense | FactorColumns:
     m = sum(len(np.unique(piece.num)) for piece in coded)
     counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
     largest = max((len(piece.contrast) for piece in coded), default=0)
-    if n < SMALL or not coded or counted > 0.1 * k * k + 6 * k or largest > MANY_CELLS:
+    if n < MIN_ROWS_FOR_CODES or not coded or counted > 0.1 * k * k + 6 * k or largest > MAX_CELLS_OF_TERM:
         return Dense(expand(pieces, n))
     return FactorColumns(pieces, n)
 
@@ -241,7 +241,7 @@ class FactorColumns:
         """The factors that stand alone as one, where its cells are few beside the rows."""
         parts = [part for part in self.coded if part.numbers is None]
         size = math.prod(part.cells for part in parts)
-        return CrossedFactors(parts) if len(parts) > 1 and JOINT * size <= self.shape[0] else None
+        return CrossedFactors(parts) if len(parts) > 1 and MIN_ROWS_PER_JOINT_CELL * size <= self.shape[0] else None
 
     @property
     def least_rcond(self) -> float:
@@ -254,7 +254,7 @@ class FactorColumns:
         return max(65_536, self.shape[1] ** 2 // 8)
 
     def __getitem__(self, rows) -> FactorColumns:
-        """The same columns for some rows."""
+        """Columns of X for some rows."""
         other = object.__new__(FactorColumns)
         other.pieces = [_cut(piece, rows) for piece in self.pieces]
         other.coded, other.at, other.D = [part[rows] for part in self.coded], self.at, self.D[rows]
@@ -354,7 +354,7 @@ class FactorColumns:
         G[np.ix_(columns, rows)] = block.T
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """As in `Dense`, a gram for each pair."""
+        """Blocks X' diag(P_j P_l) X for pairs of columns of P, a gram for each pair, as in `Dense`."""
         return gram_of_each_pair(self, P)
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:

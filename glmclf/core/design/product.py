@@ -11,8 +11,8 @@ from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.numerics.double_double import product
 
-EXACT = 200_000_000  # n k^2 up to which rows are put into another basis in twofold arithmetic, to lose no digit
-KEPT = 2_000_000  # entries of a design whose rows, once put there in twofold arithmetic, are kept
+MAX_TWOFOLD_ARITHMETIC = 200_000_000  # n k^2 up to which rows are put into another basis in twofold arithmetic
+MAX_KEPT_ENTRIES = 2_000_000  # entries of a design whose rows, once put there in twofold arithmetic, are kept
 
 
 class Product:
@@ -41,7 +41,7 @@ class Product:
 
     def __getitem__(self, rows) -> Dense:
         """Some rows, ready for arithmetic; those of a small array in memory are kept."""
-        few = self.exact and isinstance(self.X, Dense) and self.shape[0] * self.shape[1] <= KEPT
+        few = self.exact and isinstance(self.X, Dense) and self.shape[0] * self.shape[1] <= MAX_KEPT_ENTRIES
         key = (rows.start, rows.stop, rows.step) if few and isinstance(rows, slice) else None
         if key is not None and key in self._made:
             return self._made[key]
@@ -66,11 +66,11 @@ def rotated(X: Dense | FactorColumns | Sparse, basis: ndarray, exact: bool | Non
 
 
 def triangular_inverse(basis: ndarray) -> ndarray:
-    """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them, however T is
-    rounded."""
+    """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them,
+    however T is rounded."""
     return solve_triangular(basis, np.eye(len(basis)), check_finite=False)
 
 
 def is_small(n: int, k: int) -> bool:
     """Whether rows are put into another basis in twofold arithmetic unasked."""
-    return n * k * k <= EXACT
+    return n * k * k <= MAX_TWOFOLD_ARITHMETIC

@@ -6,9 +6,9 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
-from glmclf.core.design.dense import CHUNK, Dense, gram_of_each_pair, least_rcond
+from glmclf.core.design.dense import ROWS_PER_PRODUCT, Dense, gram_of_each_pair, least_rcond
 
-DENSE = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
+MAX_SHARE_OF_NONZEROS = 0.1  # share of entries that are not 0 from which the gram of expanded rows is the faster
 
 
 class Sparse:
@@ -34,7 +34,7 @@ class Sparse:
         return int(np.clip(2 ** np.floor(np.log2(2**24 / max(self.shape[1], 1))), 4096, 65_536))
 
     def __getitem__(self, rows) -> Sparse:
-        """The same columns for some rows, as float64 ready for arithmetic."""
+        """Columns of X for some rows, as float64 ready for arithmetic."""
         return Sparse(self.X[rows].astype(np.float64, copy=False))
 
     def subset(self, rows: ndarray) -> Sparse:
@@ -62,8 +62,8 @@ class Sparse:
         if len(w) and w.min() < 0:  # of a link whose F is not log-concave
             return self.gram(np.maximum(w, 0.0)) - self.gram(np.maximum(-w, 0.0))
         n, k = self.shape
-        if self.X.nnz > DENSE * n * k:
-            parts = (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+        if self.X.nnz > MAX_SHARE_OF_NONZEROS * n * k:
+            parts = (slice(start, start + ROWS_PER_PRODUCT) for start in range(0, n, ROWS_PER_PRODUCT))
             return sum((Dense(self.X[rows].toarray()).gram(w[rows]) for rows in parts), np.zeros((k, k)))
         indices, starts = self.X.indices, self.X.indptr
         weighted = sparse.csr_array((self.X.data * np.repeat(np.sqrt(w), np.diff(starts)), indices, starts), (n, k))
@@ -71,7 +71,7 @@ class Sparse:
         return 0.5 * (G + G.T)
 
     def stacked_gram(self, P: ndarray) -> ndarray:
-        """As in `Dense`, a gram for each pair."""
+        """Blocks X' diag(P_j P_l) X for pairs of columns of P, a gram for each pair, as in `Dense`."""
         return gram_of_each_pair(self, P)
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, ndarray]:

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.fit.coordinates import Omitted
 
-ROUNDING = 1e-7  # of the terms of a combination, in rows and hypotheses that obey it
+ROUNDED_SHARE_OF_COMBINATION = 1e-7  # share of a combination's terms that is rounding in rows that obey it
 
 
 def violations(omitted: Omitted, A: ndarray, units: Any = None) -> dict[int, ndarray]:
@@ -26,7 +26,7 @@ def violations(omitted: Omitted, A: ndarray, units: Any = None) -> dict[int, nda
         i, c = np.array(list(terms), dtype=np.intp), np.array(list(terms.values()))
         parts = A[:, i] * c
         size = np.abs(A[:, j]) + np.abs(parts).sum(axis=1)
-        off = np.abs(A[:, j] - parts.sum(axis=1)) > max(ROUNDING, 4.0 * units[[*i, j]].max()) * size
+        off = np.abs(A[:, j] - parts.sum(axis=1)) > max(ROUNDED_SHARE_OF_COMBINATION, 4.0 * units[[*i, j]].max()) * size
         if off.any():
             out[j] = off
     return out

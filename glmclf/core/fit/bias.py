@@ -28,12 +28,12 @@ from glmclf.core.rows.observations import linear_predictors
 
 KINDS = ("firth", "median")
 NAMES = {"firth": "Mean BR (Firth)", "median": "Median BR"}
-ENTRIES = 2**18  # of the largest temporary array
+MAX_ENTRIES = 2**18  # entries of the largest temporary array
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """How an estimate was bias-reduced.
+    """Record of how an estimate was bias-reduced.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Reduction:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Reduction:
-        """The reduction that a file has."""
+        """The reduction from what a file keeps of it."""
         return cls(stored["kind"], stored["penalised"], stored["flic"])
 
 
@@ -86,24 +86,24 @@ class ReducedEstimate(Estimate):
 
     @property
     def has_zero_score(self) -> bool:
-        """False: the adjusted score is 0."""
+        """Whether the scores of the rows add up to 0: no, the adjusted score is 0."""
         return False
 
     @property
     def bias_reduction(self) -> str | None:
-        """ "firth" or "median"."""
+        """Kind of the bias reduction, "firth" or "median"."""
         assert self.reduction is not None
         return self.reduction.kind
 
     @property
     def name(self) -> str:
-        """What was reduced, and whether the intercept was corrected."""
+        """Name of what was reduced, and whether the intercept was corrected."""
         assert self.reduction is not None
         return NAMES[self.reduction.kind] + (", FLIC" if self.flic else "")
 
     @property
     def notes(self) -> list[str]:
-        """How the bias was reduced, and what the numbers of the likelihood then are."""
+        """Sentences on how the bias was reduced, and what the numbers of the likelihood then are."""
         r = self.reduction
         assert r is not None
         what = "Firth's, of the mean" if r.kind == "firth" else "of the median"
@@ -119,7 +119,7 @@ class ReducedEstimate(Estimate):
         return notes
 
     def to_dict(self) -> dict[str, Any]:
-        """What a file keeps of the reduction."""
+        """Record of the reduction for a file."""
         return {"reduction": vars(self.reduction).copy()}
 
 
@@ -167,7 +167,7 @@ class AdjustedScore:
         return Point(theta, e.value, e.value + 0.5 * self.logdet(factor) if penalised else None, score, e.information)
 
     def logdet(self, factor: CholeskyFactor) -> float:
-        """log|I| in the coordinates of X."""
+        """Log determinant log|I| in the coordinates of X."""
         found = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
         if self.basis is None:
             return found
@@ -175,7 +175,7 @@ class AdjustedScore:
         return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
 
     def _binary(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
-        """X'(h g)/2, and with "median" I b besides.
+        """Adjustment X'(h g)/2 of a binary model, and with "median" I b besides.
 
         h_i = w_i x_i' I^-1 x_i is the leverage, w_i the expected weight, g = d log f / d eta; b_j, the shift from the
         mean to the median, is sum_i w_i c_i (x_i' a_j)^3 / a_jj with a_j column j of I^-1 and c = (r1 - r0)/6 - g/2.
@@ -204,7 +204,8 @@ class AdjustedScore:
         return total[: len(theta)] + e.information @ (shift if self.basis is None else into_basis(self.basis, shift))
 
     def _inverse_columns(self, root: ndarray) -> tuple[ndarray, ndarray]:
-        """I^-1 c_j for the gradient c_j of each parameter of X, (p, p), and the parameters' variances c_j' I^-1 c_j."""
+        """Columns I^-1 c_j for the gradient c_j of each parameter of X, (p, p), and the parameters'
+        variances c_j' I^-1 c_j."""
         G = root.T
         if self.basis is not None:
             G = root.T @ solve_triangular(self.basis, np.eye(len(self.basis)), trans="T", check_finite=False)
@@ -236,7 +237,7 @@ class AdjustedScore:
 
 def _chunks(X, b: ndarray, offset, times, width: int) -> Iterator[tuple[Any, ndarray, Any]]:
     """Rows of a block, their linear predictors and multiplicities, so few that arrays of `width` columns stay small."""
-    step = max(256, ENTRIES // width)
+    step = max(256, MAX_ENTRIES // width)
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         part = X[rows]
@@ -249,12 +250,13 @@ def _product(m: ndarray | None, weights: ndarray | None) -> ndarray | None:
 
 
 def _times_finite(w: ndarray, g: ndarray) -> ndarray:
-    """w g, 0 where w has vanished, however large g."""
+    """Product w g, 0 where w has vanished, however large g."""
     return np.where(w > 0, w * g, 0.0)
 
 
 class PenalisedLikelihood:
-    """llf + log|I|/2 of a logit with one or several equations, to be evaluated as an `Objective` is.
+    """Penalised log-likelihood llf + log|I|/2 of a logit with one or several equations, to be evaluated as
+    an `Objective` is.
 
     Its information is the plain one, so that "irls" is quasi Fisher scoring.
 
@@ -282,7 +284,7 @@ class PenalisedLikelihood:
         return Evaluation(value(p), p.score, p.information)
 
     def gradient(self, theta: ndarray) -> Evaluation:
-        """The same: the value needs the information."""
+        """Penalised value, adjusted score and information, as the value needs the information."""
         return self(theta)
 
 

@@ -15,8 +15,8 @@ from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 
-MOST = 100  # iterations, unless told
-SAME = 1e-9  # what two sides of an equation may differ by
+DEFAULT_MAXITER = 100  # iterations, unless told
+EQUATION_TOL = 1e-9  # relative difference of two sides of an equation that is rounding
 
 
 class Within:
@@ -102,32 +102,32 @@ class Constraint:
         return ", ".join(self.words)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a file keeps."""
+        """Record of the constraint for a file."""
         return {**vars(self), "words": list(self.words)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Constraint:
-        """The constraint that a file has."""
+        """The constraint from what a file keeps of it."""
         R, q, Q, origin = (np.array(stored[name], dtype=float) for name in ("R", "q", "Q", "origin"))
         return cls(R, q, Q.reshape(len(origin), -1), origin, tuple(stored["words"]), bool(stored["null"]))
 
     def mapped(self, A: ndarray, inverse: ndarray) -> Constraint:
-        """The same of A theta, in names of its own."""
+        """The constraint of the parameters A theta, in names of its own."""
         return replace(self, R=self.R @ inverse, Q=A @ self.Q, origin=A @ self.origin)
 
     def fixed(self, rows: ndarray) -> tuple[ndarray, ndarray]:
-        """Which combinations, rows (., p) of parameters, have one value alone; and these values."""
+        """Mask of the combinations, rows (., p) of parameters, that have one value alone; and these values."""
         size = np.abs(self.R).max(axis=0)
         size = 1.0 / np.where(size > 0, size, 1.0)  # units
         weights = np.linalg.lstsq((self.R * size).T, (rows * size).T, rcond=None)[0].T
         left = np.abs(rows * size - weights @ (self.R * size)).max(axis=1, initial=0.0)
-        fixed = (left <= SAME * np.abs(rows * size).max(axis=1, initial=0.0)) & rows.any(axis=1)
+        fixed = (left <= EQUATION_TOL * np.abs(rows * size).max(axis=1, initial=0.0)) & rows.any(axis=1)
         return fixed, np.where(fixed, weights @ self.q, np.nan)
 
     def implies(self, R: ndarray, q: ndarray) -> bool:
-        """Whether what obeys these equations obeys others, too."""
+        """Whether parameters that obey the equations obey other equations, too."""
         fixed, values = self.fixed(R)
-        return bool(fixed.all() and np.allclose(values, q, rtol=SAME, atol=SAME * (1.0 + np.abs(q))))
+        return bool(fixed.all() and np.allclose(values, q, rtol=EQUATION_TOL, atol=EQUATION_TOL * (1.0 + np.abs(q))))
 
 
 @dataclass(frozen=True)
@@ -167,12 +167,12 @@ class ConstrainedEstimate(Estimate):
         return [f"Estimated under the constraints {self.constraint}."]
 
     def free_count(self, lost: int) -> float:
-        """How many parameters are free, each constraint one less."""
+        """Number of free parameters, each constraint one less."""
         assert self.constraint is not None
         return len(self.fit.theta) - len(self.constraint.q) - lost
 
     def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
-        """Which combinations the constraints fix, and at which values."""
+        """Mask of the combinations that the constraints fix, and their values."""
         assert self.constraint is not None
         return self.constraint.fixed(R)
 
@@ -183,7 +183,7 @@ class ConstrainedEstimate(Estimate):
 
     @property
     def fixed_parameters(self) -> ndarray:
-        """Which parameters the constraints fix, (p,)."""
+        """Mask of the parameters that the constraints fix, (p,)."""
         return self.fixed(np.eye(len(self.fit.theta)))[0]
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
@@ -192,13 +192,13 @@ class ConstrainedEstimate(Estimate):
         return replace(super().mapped(A, inverse, order), constraint=self.constraint.mapped(A, inverse))
 
     def to_dict(self) -> dict[str, Any]:
-        """What a file keeps of the constraints."""
+        """Record of the constraints for a file."""
         assert self.constraint is not None
         return {"constraint": self.constraint.to_dict()}
 
 
 def free_parameters(R: ndarray, q: ndarray, size: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """E, origin and the places of the free parameters: theta = origin + E theta[free] obeys R theta = q.
+    """Matrix E, origin and the places of the free parameters: theta = origin + E theta[free] obeys R theta = q.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def maximise_within(method: str, part: Within, eta: ndarray, constraint: Constra
     else:
         opening = part(eta)
         fit = solve(method, part, eta, opening=opening, **options)  # type: ignore[arg-type]
-        if not fit.converged and fit.iterations < options.get("maxiter", MOST):
+        if not fit.converged and fit.iterations < options.get("maxiter", DEFAULT_MAXITER):
             again = solve("newton", part, eta, **options)  # type: ignore[arg-type]
             fit = again if again.converged else fit
         gone = information_vanished(opening.information, fit.evaluation.information)

@@ -22,7 +22,7 @@ Omitted = Mapping[int, Mapping[int, float]]  # column left out -> {column kept: 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """How parameters of all columns are made of those of the columns that are left, with the offset centred.
+    """Map from the parameters of the columns that are left, with the offset centred, to those of all columns.
 
     The basis is that of an estimate: see `from_basis`.
 
@@ -91,17 +91,18 @@ class Coordinates:
 
     @property
     def size(self) -> int:
-        """How many parameters there are, those of columns left out counted."""
+        """Number of parameters, those of columns left out counted."""
         return self.k * self.q
 
     # ---------------------------------------------------------------------------------------------------- the map
     @cached_property
     def shift(self) -> ndarray:
-        """What centring the offset adds to the parameters of the columns that are left, in the coordinates of X."""
+        """Shift that centring the offset adds to the parameters of the columns that are left, in
+        the coordinates of X."""
         return np.zeros(len(self.places)) if self.given_shift is None else self.given_shift
 
     def moved(self, basis: ndarray | None) -> ndarray:
-        """What centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
+        """Shift that centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
         if not self.shift.any():
             return np.zeros(self.size)
         return self.spread(self.shift if basis is None else into_basis(basis, self.shift))
@@ -130,7 +131,8 @@ class Coordinates:
 
 
 def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
-    """inv(basis) b, equation by equation: parameters, or one side of their covariance, in the coordinates of X."""
+    """Product inv(basis) b, equation by equation: parameters, or one side of their covariance, in
+    the coordinates of X."""
     if basis is None:
         return b
     k, T = len(basis), triangular_inverse(basis)
@@ -139,7 +141,7 @@ def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
 
 
 def into_basis(basis: ndarray, b: ndarray) -> ndarray:
-    """basis b, equation by equation."""
+    """Product basis b, equation by equation."""
     k = len(basis)
     return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 

@@ -24,7 +24,7 @@ from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation,
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
-FAR_OFF = 3  # rows that may hold most of the information in some direction
+MAX_FAR_ROWS = 3  # rows that may hold most of the information in some direction
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
@@ -98,13 +98,13 @@ class Estimate:
     # what kinds of estimates answer in their own way
     @property
     def maximised(self) -> float | None:
-        """What the estimate makes as large as it can be: the log-likelihood, or a penalised one; None if there is none.
+        """Function that the estimate maximises: the log-likelihood, or a penalised one; None if there is none.
         """
         return self.fit.evaluation.value
 
     @property
     def is_maximum(self) -> bool:
-        """Whether the estimate is where that is as large as it can be."""
+        """Whether the estimate is where `maximised` is as large as it can be."""
         return self.maximised is not None
 
     @property
@@ -168,7 +168,7 @@ class Estimate:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the estimate should know, in sentences."""
+        """Sentences that a reader of the estimate should know."""
         return []
 
     def reported(self, theta: ndarray) -> ndarray:
@@ -177,11 +177,11 @@ class Estimate:
 
     @property
     def reported_size(self) -> int:
-        """How many parameters are reported."""
+        """Number of parameters reported."""
         return len(self.fit.theta)
 
     def free_count(self, lost: int) -> float:
-        """How many parameters are free, where `lost` are of columns that were left out."""
+        """Number of free parameters, where `lost` are of columns that were left out."""
         return len(self.fit.theta) - lost
 
     @property
@@ -194,7 +194,8 @@ class Estimate:
         return np.zeros(len(R))
 
     def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
-        """Which combinations, rows of R (., p), have one value whatever the data are; and these values, else NaN."""
+        """Mask of the combinations, rows of R (., p), that have one value whatever the data are; and
+        these values, else NaN."""
         return np.zeros(len(R), dtype=bool), np.full(len(R), np.nan)
 
     def implies(self, R: ndarray, q: ndarray) -> bool:
@@ -203,7 +204,7 @@ class Estimate:
 
     @property
     def fixed_parameters(self) -> ndarray:
-        """Which parameters have one value whatever the data are."""
+        """Mask of the parameters that have one value whatever the data are."""
         return np.zeros(self.reported_size, dtype=bool)
 
     def coordinates(self, R: ndarray) -> ndarray:
@@ -214,7 +215,7 @@ class Estimate:
         return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
 
     def retvals(self, method: str) -> dict[str, Any]:
-        """What a solver says of its end."""
+        """Facts that a solver reports of its end."""
         fit = self.fit
         return {
             "converged": fit.converged,
@@ -226,11 +227,11 @@ class Estimate:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """What a file keeps of this kind of estimate alone."""
+        """Record for a file of what estimates of the kind have alone."""
         return {}
 
     def to_dict_beside(self) -> dict[str, Any]:
-        """What a file keeps of this kind of estimate beside the fit."""
+        """Record for a file of what estimates of the kind have beside the fit."""
         return {}
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
@@ -390,7 +391,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
         weight = weight if times is None else weight * times
     after, q = found.fit.evaluation.information, len(found.fit.theta) // X.shape[1]
     blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
-    for _ in range(FAR_OFF + 1):
+    for _ in range(MAX_FAR_ROWS + 1):
         try:
             T = CholeskyFactor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
         except np.linalg.LinAlgError:

@@ -12,7 +12,7 @@ VANISHED_SHARE = 1e-6  # an information that has fallen to this share of its sta
 
 
 def well_conditioned(information: ndarray, least: float) -> bool:
-    """`Evaluation.well_conditioned` of a matrix."""
+    """Whether the reciprocal condition of a scaled matrix is above a least one; see `Evaluation.well_conditioned`."""
     return Evaluation(0.0, np.zeros(0), information).well_conditioned(least)
 
 

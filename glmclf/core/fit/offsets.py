@@ -14,7 +14,7 @@ from numpy import ndarray
 from glmclf.core.design.columns import expandable
 from glmclf.core.numerics.double_double import two_sum
 
-LARGE = 8.0  # typical value from which centring is worth a pass over the rows
+MIN_TYPICAL_OFFSET = 8.0  # typical value of an offset from which centring is worth a pass over the rows
 
 
 def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
@@ -92,7 +92,7 @@ class _Ends:
 
 def _on_a_grid(middle: float, spread: float) -> float:
     """The middle on a grid as wide as the spread, so that it has few digits; 0 where it is small beside that."""
-    if not np.isfinite(spread) or abs(middle) < LARGE:
+    if not np.isfinite(spread) or abs(middle) < MIN_TYPICAL_OFFSET:
         return 0.0
     grid = 2.0 ** np.ceil(np.log2(max(spread, 1.0)))
     return float(np.round(middle / grid) * grid)

@@ -1,4 +1,4 @@
-"""How many digits of an estimate are right: rounding errors of its score, propagated to the parameters."""
+"""Correct digits of an estimate, from rounding errors of its score, propagated to the parameters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from glmclf.core.design.product import is_small, triangular_inverse
 from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.estimate import Estimate
 
-UNIT = 2.0**-53  # of rounding
-MOST = 16.0
-BLOCK = 16_384  # rows that are added one after the other
+UNIT_ROUNDOFF = 2.0**-53  # relative rounding of a double
+MAX_DIGITS = 16.0  # digits that are reported at most
+ROWS_ADDED_IN_TURN = 16_384  # rows that are added one after the other
 
 
 def expected_digits(
@@ -56,7 +56,7 @@ def expected_digits(
         return np.full(len(gamma), np.nan)
     V, theta, q = root @ root.T, found.theta, len(gamma) // k
     summed = gamma + (into_basis(basis, shift) if basis is not None and np.ndim(shift) else shift)
-    E = repeats * V * (1.0 + min(n, BLOCK) / 4 + float(summed**2 @ np.diag(information)) / n)
+    E = repeats * V * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ np.diag(information)) / n)
     sizes, T = _sizes(information, basis, k), np.eye(k) if basis is None else triangular_inverse(basis)
     if basis is not None and not (is_small(n, k) if found.exact is None else found.exact):
         E = E + _of_columns(V, sizes @ T**2, np.abs(T) @ np.abs(summed.reshape(k, q, order="F")), sizes, n)
@@ -66,10 +66,10 @@ def expected_digits(
         own = sizes * rounded
         E = E + _of_columns(X, own, theta.reshape(k, q, order="F"), own, n)
     back = T**2 @ gamma.reshape(k, q, order="F") ** 2
-    variance = UNIT**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
+    variance = UNIT_ROUNDOFF**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
     size = np.where(theta == 0, np.sqrt(np.diag(from_basis(basis, from_basis(basis, V).T))), np.abs(theta))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.clip(-np.log10(np.sqrt(variance) / size), -MOST, MOST)
+        return np.clip(-np.log10(np.sqrt(variance) / size), -MAX_DIGITS, MAX_DIGITS)
 
 
 def _sizes(information: ndarray, basis: ndarray | None, k: int) -> ndarray:
@@ -88,7 +88,7 @@ def _of_columns(V: ndarray, squares: ndarray, coefficients: ndarray, sizes: ndar
 
 
 def _left(found: Estimate, V: ndarray, unit: float, n: int) -> ndarray:
-    """What is left of the distance to the maximum: the last Newton step, or what it leaves where it was taken."""
+    """Distance to the maximum that is left: the last Newton step, or, where it was taken, its own error."""
     fit = found.fit
     step = np.abs(from_basis(found.basis, V @ (fit.evaluation.score / unit)))
     if not found.has_zero_score:  # quasi-scoring ends linearly

@@ -11,18 +11,19 @@ from scipy.linalg import qr, solve_triangular
 from glmclf.core.design.columns import expandable
 from glmclf.core.rows.blocks import Blocks
 
-ROUNDINGS = 8  # a column within this many roundings (times k) of others' span is dependent
-CLOSE = 1e-11  # a rest above this is rounding of large terms that cancel only if it is within few of their roundings
-FEW_ROUNDINGS = 2
-FAN = 8  # triangular factors that are combined at once
-COARSE = 1e-2  # only a rest below this can be rounding, of float16 numbers for one
+MAX_ROUNDINGS = 8  # roundings (times k) of others' span within which a column is dependent
+MIN_REST_OF_CANCELLED = 1e-11  # rest above which rounding of large terms that cancel is within `FEW_ROUNDINGS` of them
+FEW_ROUNDINGS = 2  # roundings of large terms, or of the numbers themselves, that count as rounding
+FACTORS_COMBINED = 8  # triangular factors that are combined at once
+MAX_ROUNDED_REST = 1e-2  # rest above which nothing is rounding, not even of float16 numbers
 BITS = {2.0**-24: 24, 2.0**-11: 11}  # significant bits of float32 and float16, by their unit of rounding
-BINADES, LOWEST = 96, -48  # that are told apart
-USED = 0.25  # share of numbers that use the last bit of a format they were rounded to: half of them on average
+BINADES, LOWEST_BINADE = 96, -48  # powers of two whose numbers are counted apart, and the exponent of the lowest
+MIN_SHARE_OF_LAST_BITS = 0.25  # share of rounded numbers that use the last bit of their format: half on average
 
 
 def triangular_factor(blocks: Blocks) -> ndarray:
-    """R of X = Q R, (k, k) upper triangular, combined block by block, as a tree: rounding errors do not add up.
+    """Triangular factor R of X = Q R, (k, k) upper triangular, combined block by block, as a tree: rounding
+    errors do not add up.
 
     X is the first of the blocks' arrays or, where they hold several Columns, all of those side by side.
     """
@@ -32,7 +33,7 @@ def triangular_factor(blocks: Blocks) -> ndarray:
     for block in expandable(blocks):
         levels[0].append(_factor(np.column_stack([block[i].toarray() for i in columns])))
         for depth, level in enumerate(levels):
-            if len(level) == FAN:
+            if len(level) == FACTORS_COMBINED:
                 levels[depth + 1 :] = levels[depth + 1 :] or [[]]
                 levels[depth + 1].append(_factor(np.vstack(level)))
                 level.clear()
@@ -73,7 +74,7 @@ def dependencies(R: ndarray, units: ndarray | None = None) -> dict[int, dict[int
         again = Q[:, :r].T @ rest
         rest, a = rest - Q[:, :r] @ again, a + again
         size = float(np.linalg.norm(rest))
-        b = solve_triangular(U[:r, :r], a) if size < COARSE and r else np.zeros(r)
+        b = solve_triangular(U[:r, :r], a) if size < MAX_ROUNDED_REST and r else np.zeros(r)
         # the terms of the combination are rounded, too: large terms that cancel leave a larger rest
         tolerance = _tolerance(size, np.abs(b), k, units[[*kept, j]])
         if length[j] > 0 and size > tolerance and r < m:
@@ -87,14 +88,14 @@ def dependencies(R: ndarray, units: ndarray | None = None) -> dict[int, dict[int
 
 
 def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
-    """`dependencies` of columns whose own rounding counts, too."""
+    """Dependencies of columns whose own rounding counts, too."""
     return dependencies(triangular_factor(blocks), roundings(blocks))
 
 
 def _tolerance(size: float, b: ndarray, k: int, units: ndarray) -> float:
     """Largest rest that is rounding: of arithmetic with terms of these sizes, or of the numbers themselves."""
     terms = float(b.sum())
-    arithmetic = ROUNDINGS * max(1.0, terms) if size < CLOSE else FEW_ROUNDINGS * terms
+    arithmetic = MAX_ROUNDINGS * max(1.0, terms) if size < MIN_REST_OF_CANCELLED else FEW_ROUNDINGS * terms
     own = float(b @ units[:-1]) + units[-1]
     return max(k * np.finfo(float).eps * arithmetic, FEW_ROUNDINGS * own)
 
@@ -111,8 +112,9 @@ def roundings(blocks: Blocks) -> ndarray:
 
 
 def _formats(X: ndarray) -> ndarray:
-    """Of each column, by format: numbers that do not fit, and in each binade all numbers and those that use the last
-    bit of the format; (k, formats, 1 + 2 BINADES). A column whose first numbers do not fit is not looked at further."""
+    """Counts of each column, by format: numbers that do not fit, and in each binade all numbers and those that
+    use the last bit of the format; (k, formats, 1 + 2 BINADES). A column whose first numbers do not fit is not
+    looked at further."""
     out = np.zeros((X.shape[1], len(BITS), 1 + 2 * BINADES))
     for j in range(X.shape[1]):
         for f, bits in enumerate(BITS.values()):
@@ -129,9 +131,9 @@ def _formats(X: ndarray) -> ndarray:
 
 
 def _scaled(x: ndarray, bits: int) -> tuple[ndarray, ndarray]:
-    """|x| as multiples of the last place of a format of so many bits, and the binades."""
+    """Numbers |x| as multiples of the last place of a format of so many bits, and the binades."""
     fraction, binade = np.frexp(np.abs(x.astype(np.float64)))
-    return np.ldexp(fraction, bits), np.clip(binade - LOWEST, 0, BINADES - 1)
+    return np.ldexp(fraction, bits), np.clip(binade - LOWEST_BINADE, 0, BINADES - 1)
 
 
 def _unit(*formats: ndarray) -> float:
@@ -139,10 +141,10 @@ def _unit(*formats: ndarray) -> float:
     found = 0.0
     for (unit, bits), (strange, *counts) in zip(BITS.items(), formats, strict=True):
         there, odd = np.array(counts[:BINADES]), np.array(counts[BINADES:])
-        used = np.flatnonzero((odd >= USED * there) & (odd > 0))
+        used = np.flatnonzero((odd >= MIN_SHARE_OF_LAST_BITS * there) & (odd > 0))
         # a grid of 2^-16 or finer is none of exact numbers
-        rounded = len(used) > 1 or (bits == 24 and len(used) == 1 and used[0] + LOWEST <= 8)
-        if not strange and rounded and odd.sum() >= USED * there.sum():
+        rounded = len(used) > 1 or (bits == 24 and len(used) == 1 and used[0] + LOWEST_BINADE <= 8)
+        if not strange and rounded and odd.sum() >= MIN_SHARE_OF_LAST_BITS * there.sum():
             found = unit
     return found
 

@@ -1,4 +1,4 @@
-"""A fixed part of the rows of a large problem: where to begin, and how the likelihood of all rows bends."""
+"""Surrogate likelihood of a large problem, of a fixed part of its rows: a start, and the curvature of the whole."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SurrogateLikelihood:
 
     @classmethod
     def of(cls, objective: Objective, p: int) -> SurrogateLikelihood | None:
-        """A part that tells p parameters well; None where it would be much of the whole."""
+        """Surrogate of a part of the rows that tells p parameters well; None where it would be much of the whole."""
         share = min(objective.n // PART_ONE_ROW_IN, MAX_PART_ROWS_BY_SHARE)
         times = objective.n // max(MIN_PART_ROWS, MIN_PART_ROWS_PER_PARAMETER * p, share)
         return cls(objective, times) if times >= MIN_PARTS_OF_WHOLE else None
@@ -60,7 +60,7 @@ class SurrogateLikelihood:
         return not decrement <= MAX_EXCESS_DISTANCE2 * self.part.unit * self.times * len(opening.score)
 
     def _evaluation(self, theta: ndarray) -> Evaluation:
-        """Of the part, with the observed information."""
+        """Evaluation of the part's likelihood, with the observed information."""
         if self._at is None or self._at[0] is not theta:
             self._at = theta, self.part(theta, False)
         return self._at[1]

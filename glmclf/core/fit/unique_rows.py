@@ -18,12 +18,12 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import Observations
 
-LEAST = 20_000  # rows from which looking for repeated ones pays
-PAYS = 8  # rows for each distinct one, at least
-TABLE = 2**16  # numbers that are counted as they come; more are first reduced to those that occur
-GLANCE = 500  # rows that tell whether a column may be discrete
-FEW = 100  # distinct numbers of a column that are no whole ones
-CHUNK = 2**14
+MIN_ROWS_TO_SEARCH = 20_000  # rows from which looking for repeated ones pays
+MIN_ROWS_PER_UNIQUE = 8  # rows for each distinct one for which it pays
+MAX_TABLE_SIZE = 2**16  # numbers that are counted as they come; more are first reduced to those that occur
+ROWS_OF_A_GLANCE = 500  # rows that tell whether a column may be discrete
+MAX_FRACTIONAL_LEVELS = 100  # distinct numbers of a column that are no whole ones
+MIN_CHUNK_ROWS = 2**14  # rows of a block of keys
 
 
 class RadixColumn(NamedTuple):
@@ -72,7 +72,7 @@ def distinct_rows(
     Their responses and trials are what the rows that are equal to each add up to, with their weights in them.
     """
     n = X.shape[0]
-    if n < LEAST or not isinstance(X, Dense | FactorColumns):
+    if n < MIN_ROWS_TO_SEARCH or not isinstance(X, Dense | FactorColumns):
         return None
     found = _numbered(_digits(X, offset), n, n_threads)
     if found is None:
@@ -81,7 +81,7 @@ def distinct_rows(
     counts = _counts(likelihood, key, size, y, trials, weights, n_threads)
     rows = _places(key, size, n_threads)
     there = rows > 0
-    if PAYS * np.count_nonzero(there) > n:
+    if MIN_ROWS_PER_UNIQUE * np.count_nonzero(there) > n:
         return None
     rows, counts = rows[there] - 1, counts[there]
     y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
@@ -89,15 +89,18 @@ def distinct_rows(
 
 
 def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
-    """One row (u,) of each kind, and of which kind each row is (n,); None unless they are found cheaply and few."""
+    """Place of one row of each kind, (u,), and the kind of each row, (n,); None unless they are
+    found cheaply and few."""
     n = X.shape[0]
-    found = _numbered(_digits(X, None), n, None) if n >= LEAST and isinstance(X, Dense | FactorColumns) else None
+    found = None
+    if n >= MIN_ROWS_TO_SEARCH and isinstance(X, Dense | FactorColumns):
+        found = _numbered(_digits(X, None), n, None)
     if found is None:
         return None
     key, size = found
     rows = _places(key, size, None)
     there = rows > 0
-    if PAYS * np.count_nonzero(there) > n:
+    if MIN_ROWS_PER_UNIQUE * np.count_nonzero(there) > n:
         return None
     return rows[there] - 1, (np.cumsum(there) - 1).astype(np.int32)[key]
 
@@ -131,15 +134,15 @@ def _digits(X: Dense | FactorColumns, offset: ndarray | None) -> Iterator[RadixC
 
 
 def _may_be_discrete(values: ndarray) -> bool:
-    some = values[:: max(1, len(values) // GLANCE)]
-    return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= FEW
+    some = values[:: max(1, len(values) // ROWS_OF_A_GLANCE)]
+    return bool((np.rint(some) == some).all()) or len(np.unique(some)) <= MAX_FRACTIONAL_LEVELS
 
 
 def _digit(values: ndarray, low: float, high: float) -> RadixColumn | None:
     """A digit by what a glance shows; `RadixColumn.codes` tells whether it holds for every row."""
-    levels = np.unique(values[:: max(1, len(values) // GLANCE)])
+    levels = np.unique(values[:: max(1, len(values) // ROWS_OF_A_GLANCE)])
     if (np.rint(levels) == levels).all():
-        return RadixColumn(values, int(high - low) + 1, low) if high - low < TABLE else None
+        return RadixColumn(values, int(high - low) + 1, low) if high - low < MAX_TABLE_SIZE else None
     return RadixColumn(values, len(levels), low, levels)
 
 
@@ -153,9 +156,9 @@ def _numbered(digits: Iterator[RadixColumn | None], n: int, n_threads: int | Non
         all_digits.append(digit)
     key, size = np.zeros(n, dtype=np.int32), 1
     for digit in sorted(all_digits, key=lambda d: -d.radix):  # interactions before the factors that they hold
-        if size * digit.radix > TABLE:
+        if size * digit.radix > MAX_TABLE_SIZE:
             size = _reduced(key, size, n_threads)
-            if PAYS * size > n or size * digit.radix > max(TABLE, n // 2):
+            if MIN_ROWS_PER_UNIQUE * size > n or size * digit.radix > max(MAX_TABLE_SIZE, n // 2):
                 return None
 
         def append(key, values, digit=digit):
@@ -164,7 +167,7 @@ def _numbered(digits: Iterator[RadixColumn | None], n: int, n_threads: int | Non
             key += codes
             return 0 if exact else 1
 
-        if Blocks(key, digit.values, size=CHUNK, n_threads=n_threads).sum(append):
+        if Blocks(key, digit.values, size=MIN_CHUNK_ROWS, n_threads=n_threads).sum(append):
             return None
         size *= digit.radix
     return key, size
@@ -179,7 +182,7 @@ def _reduced(key: ndarray, size: int, n_threads: int | None) -> int:
         key[:] = place[key]
         return 0
 
-    Blocks(key, size=CHUNK, n_threads=n_threads).sum(renumber)
+    Blocks(key, size=MIN_CHUNK_ROWS, n_threads=n_threads).sum(renumber)
     return int(there.sum())
 
 
@@ -195,7 +198,7 @@ def _places(key: ndarray, size: int, n_threads: int | None) -> ndarray:
 
 def _chunk(size: int) -> int:
     """Rows a block that outweigh a table of so many numbers."""
-    return max(CHUNK, 4 * size)
+    return max(MIN_CHUNK_ROWS, 4 * size)
 
 
 def _counts(likelihood, key, size, y, trials, weights, n_threads) -> ndarray:
@@ -216,7 +219,7 @@ def _counts(likelihood, key, size, y, trials, weights, n_threads) -> ndarray:
 
 
 def _classes(likelihood: Binomial | Multinomial, y: ndarray) -> int | None:
-    """How many classes y codes; None where it counts."""
+    """Number of classes that y codes; None where y counts."""
     if isinstance(likelihood, Multinomial):
         return likelihood.K if y.ndim == 1 else None
     return 2 if likelihood.binary else None

@@ -1,4 +1,4 @@
-"""Where a fit begins: at the maximum of a part of the rows, or near that of all by passes for the gradient alone.
+"""Warm starts of a fit: at the maximum of a part of the rows, or near that of all by passes for the gradient alone.
 
 The second is for several equations, of which a pass for the information is dear.
 """
@@ -37,7 +37,7 @@ FIRST_PART_ROWS_PER_PARAMETER = 40  # rows that tell where a larger part may beg
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Where the way ended: theta, the metric of its start, the number of steps, and the part of the rows it used."""
+    """End of a warm start: theta, the metric of its start, the number of steps, and the part of the rows it used."""
 
     theta: ndarray
     metric: Kronecker

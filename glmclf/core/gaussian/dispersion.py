@@ -10,6 +10,8 @@ from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most
+
+
 @dataclass(frozen=True)
 class Dispersion:
     """A positive definite covariance matrix Sigma = R'R of p features and how well it is known.

@@ -1,4 +1,4 @@
-"""Penalised estimates: the coding of the coefficients that a penalty is on, and what an estimate of them is."""
+"""Penalised estimates, and the coding of the coefficients that a penalty is on."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from glmclf.core.likelihood.objective import (
     Objective,
 )
 from glmclf.core.penalised.projection import PartialledOut, enough
-from glmclf.core.penalised.proximal import TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.penalised.proximal import PROXIMAL_TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
 from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.errors import EstimationError
 
 VIOLATED = "the optimality conditions do not hold"
-KKT = 1e-8  # of the scale of the score: a larger violation of the optimality conditions is no maximum
-LITTLE = 1e-8  # of the information, above which a ridge is far from its rounding
-TOO_DEAR = 25.0  # passes for the gradient that one with the information may cost, for a ridge to use it
-FACTORABLE = 3000  # coefficients up to which an information is not too much to form once, for standard errors
-LAST = 0.01  # of the tolerance below which a Newton step, the last, leaves nothing
-GRADIENTS = 10  # steps by gradients to one of the proximal Newton method
+KKT_TOL = 1e-8  # violation of the optimality conditions, as a share of the score's scale, beyond which there is none
+MIN_RIDGE_SHARE = 1e-8  # share of the information above which a ridge is far from its rounding
+MAX_INFORMATION_COST = 25.0  # cost of a pass with the information for a ridge to use it, in passes for the gradient
+MAX_FACTORED_SIZE = 3000  # coefficients up to which an information is formed once, for standard errors
+LAST_STEP_TOL_SHARE = 0.01  # share of the tolerance below which a Newton step, the last, leaves nothing
+GRADIENT_STEPS_PER_NEWTON = 10  # steps by gradients to one of the proximal Newton method
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """N sum_j alpha_j ((1 - L1_wt)/2 b_j^2 + L1_wt |b_j|) of coefficients b.
+    """Penalty N sum_j alpha_j ((1 - L1_wt)/2 b_j^2 + L1_wt |b_j|) of coefficients b.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class ClassCoding:
-    """How penalised coefficients b, equation by equation, make the parameters of a model: theta = D b.
+    """Coding of the parameters of a model by penalised coefficients b, equation by equation: theta = D b.
 
     Attributes
     ----------
@@ -96,12 +96,13 @@ class ClassCoding:
 
     @classmethod
     def of_equations(cls, p: int) -> ClassCoding:
-        """The parameters themselves."""
+        """Coding by the parameters themselves."""
         return cls(None, None, np.arange(p))
 
     @staticmethod
     def symmetric(contrasts: ndarray, free: ndarray) -> SymmetricCoding:
-        """A coefficient vector for each of K classes; what is free adds up to 0 over the classes (glmnet's softmax).
+        """Coding by a coefficient vector for each of K classes; what is free adds up to 0 over the classes
+        (glmnet's softmax).
 
         Parameters
         ----------
@@ -114,7 +115,7 @@ class ClassCoding:
 
     @classmethod
     def of_some(cls, p: int, places: ndarray) -> ClassCoding:
-        """Some of p parameters, the others being 0."""
+        """Coding by some of p parameters, the others being 0."""
         return cls(None, np.eye(p)[:, places], places)
 
     @property
@@ -131,7 +132,7 @@ class ClassCoding:
         return c if self.T is None else self.T @ c
 
     def c(self, b: ndarray, k: int) -> ndarray:
-        """Those that are estimated; the first class's coefficients are taken off where it is left out."""
+        """Coefficients that are estimated; the first class's coefficients are taken off where it is left out."""
         if not self.by_class:
             return b[self.places]
         anchored = np.setdiff1d(np.arange(k), self.places)
@@ -140,7 +141,7 @@ class ClassCoding:
         return B.ravel()[self.places]
 
     def score(self, s: ndarray) -> ndarray:
-        """Derivatives in c of what has derivatives s in b."""
+        """Derivatives in c of a function with derivatives s in b."""
         return s if self.T is None else self.T.T @ s
 
     def objective(self, objective: Objective) -> Any:
@@ -161,12 +162,13 @@ class ClassCoding:
         return A.copy() if self.D is None else self.D.T @ A @ self.D
 
     def covariance(self, V: ndarray) -> ndarray:
-        """That of the model's parameters from that of b."""
+        """Covariance of the model's parameters from that of b."""
         return V if self.D is None else self.D @ V @ self.D.T
 
 
 class SymmetricCoding(ClassCoding):
-    """See `ClassCoding.symmetric`. The matrices are formed when they are asked for: they are large and nearly empty."""
+    """Symmetric coding of classes, see `ClassCoding.symmetric`. The matrices are formed when they are asked for: they
+    are large and nearly empty."""
 
     contrasts: ndarray
     free: ndarray
@@ -178,12 +180,12 @@ class SymmetricCoding(ClassCoding):
 
     @cached_property
     def D(self) -> ndarray:
-        """(p, d)."""
+        """Matrix D (p, d) from coefficients to parameters."""
         return np.kron(self.contrasts, np.eye(len(self.free)))
 
     @cached_property
     def T(self) -> ndarray:
-        """(d, c)."""
+        """Matrix T (d, c) from estimated coefficients to all."""
         K, places = self.contrasts.shape[1], self.places
         T = np.zeros((K * len(self.free), len(places)))
         T[places, np.arange(len(places))] = 1.0
@@ -257,7 +259,7 @@ class LazyCovariance:
 
     @classmethod
     def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> LazyCovariance:
-        """All of it as it is known."""
+        """LazyCovariance of matrices that are known."""
         return cls(lambda: (V, shares, parameters)).know()
 
     @property
@@ -266,7 +268,7 @@ class LazyCovariance:
         return self.form is None
 
     def know(self) -> LazyCovariance:
-        """The same, formed.
+        """Form the covariance, where it was not, and return it.
 
         Raises
         ------
@@ -348,7 +350,7 @@ class PenalisedEstimate(Estimate):
 
     @property
     def reported_size(self) -> int:
-        """How many coefficients there are."""
+        """Number of coefficients."""
         assert self.b is not None
         return len(self.b)
 
@@ -380,13 +382,13 @@ class PenalisedEstimate(Estimate):
         return replace(self, penalty=penalty, b=placed(self.b, at, d), spread=form.know() if known else form)
 
     def retvals(self, method: str) -> dict[str, Any]:
-        """What a solver says of its end; the gradient of the likelihood alone is not 0."""
+        """Facts that a solver reports of its end; the gradient of the likelihood alone is not 0."""
         found = super().retvals(method)
         del found["gradient_norm"]
         return {**found, "kkt": self.kkt}
 
     def to_dict_beside(self) -> dict[str, Any]:
-        """What a file keeps of the penalty and of what follows from it."""
+        """Record for a file of the penalty and of what follows from it."""
         p = self.penalty
         assert p is not None
         penalty = {
@@ -446,7 +448,7 @@ class Problem:
     by_information: Callable[[], Problem] | None = None
 
     def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
-        """The same problem in coordinates that suit the columns or, where the information is too dear to form, as it is
+        """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
         for gradients; `start` are parameters of X, `c` codes them."""
         if not self._too_dear:
             return self._placed(start, c)
@@ -464,7 +466,7 @@ class Problem:
         objective = self.objective
         if self.penalty.lasso.any() or not isinstance(objective, MultinomialObjective):
             return False
-        return objective.cost > TOO_DEAR and information_is_dear(objective)
+        return objective.cost > MAX_INFORMATION_COST and information_is_dear(objective)
 
     def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
         X = self.objective.blocks.arrays[0]
@@ -477,7 +479,7 @@ class Problem:
         return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
 
     def well_mixed(self, least: float = 1.0) -> Problem:
-        """The same problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
+        """Problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
         ill-conditioned; such a one is not solved by gradients."""
         if self.mean is not None:
             assert self.by_information is not None
@@ -523,7 +525,7 @@ class Problem:
         columns are ill-conditioned with it."""
         assert self.mean is not None
         W, G = self.mean
-        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > FACTORABLE
+        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > MAX_FACTORED_SIZE
         if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
             return None
         try:
@@ -538,25 +540,26 @@ class Problem:
             found = None if self.mean is None else self._by_gradients(c)
             if found is None:
                 found = self._by_information(c)
-            elif not found.converged and len(c) <= FACTORABLE:
+            elif not found.converged and len(c) <= MAX_FACTORED_SIZE:
                 found = self._by_information(found.theta)
             return self._judged(found, self._scale(c) if self.scale is None else self.scale)
 
     def _by_information(self, c: ndarray) -> Fit:
-        """As `solve`, by the proximal Newton method."""
+        """Maximum by the proximal Newton method, as `solve` returns it."""
         lasso = self.penalty.part(self.coding.places).lasso
         objective = Ridge(self.coding.objective(self.objective), self._ridge)
         found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
         return self._polished(found) if lasso.any() else found
 
     def _by_gradients(self, c: ndarray) -> Fit | None:
-        """As `solve`, of a ridge, without an information; None where no metric is to be had."""
+        """Maximum of a ridge by gradients, as `solve` returns it, without an information; None where no
+        metric is to be had."""
         coding, metric = self.coding, self._metric()
         if metric is None:
             return None
-        tol = LAST * TOL if self.tol is None else self.tol
+        tol = LAST_STEP_TOL_SHARE * PROXIMAL_TOL if self.tol is None else self.tol
         objective = Ridge(coding.gradients(self.objective), self.penalty.ridge)
-        most = GRADIENTS * self.maxiter
+        most = GRADIENT_STEPS_PER_NEWTON * self.maxiter
         fit = lbfgs(objective, coding.b(c), metric, tol=tol, maxiter=most, callback=self.callback)
         form = partial(_penalised_information, self.objective, coding, self.penalty, coding.theta(fit.theta))
         e = DeferredEvaluation(fit.evaluation.value, coding.score(fit.evaluation.score), form)
@@ -583,7 +586,7 @@ class Problem:
             return None
 
     def _polished(self, found: Fit) -> Fit:
-        """The same estimate with the digits that ill-conditioned columns cost: with its signs the rest is smooth."""
+        """Estimate polished to have the digits that ill-conditioned columns cost: with its signs the rest is smooth."""
         part = self._of_active(found) if found.converged else None
         if part is None:
             return found
@@ -613,20 +616,20 @@ class Problem:
         return part.frame.unmixed(part._spread(CholeskyFactor(e.information).root))[self.coding.places]
 
     def _scale(self, c: ndarray) -> ndarray:
-        """Of the score: root of N times the information, as of N rows with scores of one size."""
+        """Scale of the score: root of N times the information, as of N rows with scores of one size."""
         e = self.coding.objective(self.objective)(c, True)
         return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
 
     def _judged(self, found: Fit, scale: ndarray) -> Fit:
         """A fit that has converged only if the optimality conditions hold."""
         off = float((self._violations(found) / np.where(scale > 0, scale, 1.0)).max(initial=0.0))
-        if not found.converged or off <= KKT:
+        if not found.converged or off <= KKT_TOL:
             return found
         message = f"{VIOLATED}: they are violated by {off:.2g} of the scale of the score"
         return replace(found, converged=False, message=message)
 
     def _violations(self, found: Fit) -> ndarray:
-        """Of the optimality conditions, coefficient by coefficient."""
+        """Violations of the optimality conditions, coefficient by coefficient."""
         lasso, score = self.penalty.part(self.coding.places).lasso, found.evaluation.score
         if self.mixed:
             assert self.frame is not None
@@ -640,7 +643,7 @@ class Problem:
         return out
 
     def scaled(self, alpha: float) -> Problem:
-        """The same problem with `alpha` times the penalty."""
+        """Problem with `alpha` times the penalty."""
         return replace(self, penalty=replace(self.penalty, alpha=alpha * self.penalty.alpha))
 
     def null(self, c: ndarray) -> Fit:
@@ -662,9 +665,10 @@ class Problem:
     def _null_by_gradients(self, c: ndarray, free: ndarray) -> Fit:
         assert self.mean is not None
         coding, metric = self.coding, KroneckerPart(*self.mean, self.coding.places[free])
-        most = GRADIENTS * self.maxiter
+        most = GRADIENT_STEPS_PER_NEWTON * self.maxiter
         with np.errstate(over="ignore", invalid="ignore"):
-            fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=LAST * TOL, maxiter=most)
+            tol = LAST_STEP_TOL_SHARE * PROXIMAL_TOL
+            fit = lbfgs(coding.gradients(self.objective), coding.b(c), metric, tol=tol, maxiter=most)
         e = replace(fit.evaluation, score=coding.score(fit.evaluation.score))
         return replace(fit, theta=coding.c(fit.theta, self.n_columns), evaluation=e)
 
@@ -683,7 +687,7 @@ class Problem:
         ridge, mine = self.penalty.ridge, self.penalty.part(self.coding.places)
 
         def little(size):
-            return bool((mine.ridge[mine.ridge > 0] < LITTLE * size[mine.ridge > 0]).any())
+            return bool((mine.ridge[mine.ridge > 0] < MIN_RIDGE_SHARE * size[mine.ridge > 0]).any())
 
         if not ridge.any() or (isinstance(found.evaluation, DeferredEvaluation) and not little(self._most())):
             return 1.0
@@ -704,7 +708,7 @@ class Problem:
         return float(((V @ ridge) / (V @ full)).min(initial=1.0))
 
     def _most(self) -> ndarray:
-        """What the diagonal of the information cannot exceed, a quarter of the gram's."""
+        """Upper bound of the diagonal of the information, a quarter of the gram's."""
         assert self.mean is not None
         return np.tile(0.25 * np.diag(self.mean[1]), len(self.mean[0]))[self.coding.places]
 
@@ -746,7 +750,7 @@ class Problem:
         return replace(estimate, penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
     def _finish_later(self, found: Fit) -> PenalisedEstimate:
-        """The same of an estimate by gradients: its information, and what follows from it, wait until they are asked
+        """Finish an estimate by gradients: its information, and what follows from it, wait until they are asked
         for where they are large."""
         coding, b = self.coding, self.coding.b(found.theta)
         theta = coding.theta(b)
@@ -754,7 +758,7 @@ class Problem:
         e = self.objective.gradient(theta)
         plain = DeferredEvaluation(e.value, e.score, partial(self.objective.information, theta))
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
-        spread = spread.know() if len(found.theta) <= FACTORABLE else spread
+        spread = spread.know() if len(found.theta) <= MAX_FACTORED_SIZE else spread
         estimate = PenalisedEstimate(replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
         return self._with_penalty(estimate, found, spread)
 

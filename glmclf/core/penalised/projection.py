@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
 
-from glmclf.core.design.dense import EXPANDABLE
+from glmclf.core.design.dense import MAX_EXPANDED_ENTRIES
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product, is_small, triangular_inverse
 from glmclf.core.fit.rank import triangular_factor
@@ -24,13 +24,13 @@ from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 
-ENOUGH = 1e-4  # reciprocal condition of the scaled information above which at most four digits are at stake
-ENOUGH_LARGE = 1e-9  # of a table that would have to be expanded, and of one too large to put into other coordinates
-KEPT = 5_000_000  # entries up to which rows are put into other coordinates once, not in every pass
-WIDE = 200  # columns above which twofold products of full matrices take long
-FEW = 32  # columns up to which a product of square matrices in twofold arithmetic takes no time
-SLACK = 1e-7  # of a column's length: keeps the basis of collinear columns invertible
-REFINEMENTS = 4
+MIN_RCOND = 1e-4  # reciprocal condition of the scaled information above which at most four digits are at stake
+MIN_RCOND_OF_LARGE = 1e-9  # for a table that would have to be expanded, or too large for other coordinates
+MAX_TRANSFORMED_ENTRIES = 5_000_000  # entries up to which rows are put into other coordinates once, not in every pass
+MAX_TWOFOLD_COLUMNS = 200  # columns above which twofold products of full matrices take long
+MAX_TWOFOLD_ORDER = 32  # order of square matrices whose product in twofold arithmetic takes no time
+BASIS_SLACK = 1e-7  # share of a column's length that keeps the basis of collinear columns invertible
+MAX_POLISHING_STEPS = 4  # steps that refine coordinates to the rounding of a product
 
 
 def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
@@ -39,8 +39,8 @@ def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
     Of a `large` problem, and of a table that would have to be expanded, less is asked.
     """
     n, k = columns.shape
-    large = large or (isinstance(columns, FactorColumns) and n * k > EXPANDABLE)
-    least = ENOUGH_LARGE if large else ENOUGH
+    large = large or (isinstance(columns, FactorColumns) and n * k > MAX_EXPANDED_ENTRIES)
+    least = MIN_RCOND_OF_LARGE if large else MIN_RCOND
     try:
         return CholeskyFactor(A).exceeds(least)
     except np.linalg.LinAlgError:
@@ -67,7 +67,7 @@ class PartialledOut:
 
     @classmethod
     def of(cls, objective: Any, free: ndarray) -> PartialledOut:
-        """The free columns orthonormal, and projected out of the others."""
+        """Coordinates in which the free columns are orthonormal, and projected out of the others."""
         order, f, n = _order(free), int(free.sum()), objective.n
         basis = np.eye(len(free))
         if f:
@@ -77,7 +77,7 @@ class PartialledOut:
         return cls(objective, free, basis)
 
     def mixed(self, ridge: ndarray, which: ndarray | None = None) -> PartialledOut:
-        """The same with the others, or some of them, orthonormal beside the roots of a ridge (k,) per row of X."""
+        """Coordinates with the other columns, or some, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
         R = _factor_of(self.raw.blocks, lambda X: Product(X, self.T[:, at], self.exact))
         R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]
@@ -89,7 +89,7 @@ class PartialledOut:
     def exact(self) -> bool:
         """Whether rows are transformed in twofold arithmetic."""
         n, k = self.raw.blocks.arrays[0].shape
-        return is_small(n, k) and k <= WIDE
+        return is_small(n, k) and k <= MAX_TWOFOLD_COLUMNS
 
     @cached_property
     def T(self) -> ndarray:
@@ -100,7 +100,7 @@ class PartialledOut:
 
     @cached_property
     def inverse(self) -> ndarray:
-        """c = inverse b, to plain rounding."""
+        """Inverse of T, for c = inverse b, to plain rounding."""
         out, order = np.empty_like(self.basis), _order(self.free)
         out[np.ix_(order, order)] = self.basis
         return out
@@ -111,7 +111,7 @@ class PartialledOut:
 
         def moved(X: Any, *rest: Any) -> tuple:
             X = Product(X, T, exact)
-            return (X[:] if X.shape[0] * X.shape[1] <= KEPT else X, *rest)
+            return (X[:] if X.shape[0] * X.shape[1] <= MAX_TRANSFORMED_ENTRIES else X, *rest)
 
         blocks = objective.blocks.map(moved)
         blocks = blocks.rechunk(min(size, blocks.arrays[0].block_size))  # rows may be expanded now
@@ -126,7 +126,7 @@ class PartialledOut:
         return _by_equation(self.T, c, _twofold)
 
     def quadratic(self, ridge: ndarray) -> ndarray:
-        """sum ridge_j b_j^2 as a form of c, (d, d); `ridge` is 0 for the free columns."""
+        """Quadratic form sum ridge_j b_j^2 in c, (d, d); `ridge` is 0 for the free columns."""
         k = len(self.free)
         out = np.zeros((len(ridge), len(ridge)))
         for i in range(0, len(ridge), k):
@@ -143,7 +143,7 @@ class PartialledOut:
         return _by_equation(self._within(self.T), c, _twofold)
 
     def remixed(self, c: ndarray) -> ndarray:
-        """These coordinates from ones in which penalised columns are not mixed, to plain rounding."""
+        """Coordinates of `self` from ones in which penalised columns are not mixed, to plain rounding."""
         return _by_equation(self._within(self.inverse), c)
 
     def with_linear(self, linear: ndarray) -> ndarray:
@@ -164,11 +164,11 @@ class PartialledOut:
             return self.basis, np.eye(k)
         R = _factor_of(self.raw.blocks, lambda X: X)
         length = np.linalg.norm(R, axis=0)
-        R = np.vstack([R, SLACK * np.diag(np.where(length > 0, length, 1.0))])
+        R = np.vstack([R, BASIS_SLACK * np.diag(np.where(length > 0, length, 1.0))])
         R = qr(R, mode="r")[0][:k] / np.sqrt(self.raw.n)
         V, M = triangular_inverse(R), np.zeros((k, k))
         both = np.hstack([self.T, -V])
-        for _ in range(REFINEMENTS):
+        for _ in range(MAX_POLISHING_STEPS):
             M += solve_triangular(V, _twofold(both, np.vstack([np.eye(k), M])))
         return R, M
 
@@ -183,7 +183,7 @@ class PartialledOut:
 
 
 def _factor_of(blocks: Blocks, columns: Callable[[Any], Any]) -> ndarray:
-    """R of columns made of X."""
+    """Triangular factor R of columns made of X."""
     return triangular_factor(blocks.map(lambda X, *rest: (columns(X),)))
 
 
@@ -192,12 +192,12 @@ def _order(free: ndarray) -> ndarray:
 
 
 def _twofold(A: ndarray, B: ndarray) -> ndarray:
-    """A B in twofold arithmetic, unless that takes long."""
-    return product(A, B) if B.shape[1] <= 1 or len(A) <= FEW else A @ B
+    """Product A B in twofold arithmetic, unless that takes long."""
+    return product(A, B) if B.shape[1] <= 1 or len(A) <= MAX_TWOFOLD_ORDER else A @ B
 
 
 def _by_equation(A: ndarray, c: ndarray, times: Any = np.matmul) -> ndarray:
-    """A times each equation's part of c, (d,) or (d, m)."""
+    """Product of A and each equation's part of c, (d,) or (d, m)."""
     k = len(A)
     parts = [times(A, c[i : i + k].reshape(k, -1)).reshape(c[i : i + k].shape) for i in range(0, len(c), k)]
     return np.concatenate(parts)

@@ -23,11 +23,11 @@ from glmclf.core.fit.solvers.loop import (
 )
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
-TOL = 1e-22  # of the squared length of a step in the metric of the information, per unit
-ROUNDS = 500  # of the search for signs, and ten more for each coefficient
+PROXIMAL_TOL = 1e-22  # squared length of a step in the metric of the information, per unit
+MIN_SIGN_ROUNDS = 500  # rounds of the search for signs, and ten more for each coefficient
 MAX_HALVINGS = 50
 FLOOR, PATIENCE = 1e-8, 4  # a squared step below FLOOR that has not shrunk for PATIENCE steps is rounding
-TIED = 1e-13  # a squared pivot of the scaled information below this: columns with coefficients repeat each other
+TIED_PIVOT2 = 1e-13  # squared pivot of the scaled information below which columns with coefficients repeat each other
 
 
 class Ridge:
@@ -99,7 +99,7 @@ def proximal_newton(
     Where several estimates are as good, as with columns that repeat each other, it is one whose non-zero coefficients
     belong to independent columns.
     """
-    tol = TOL if tol is None else tol
+    tol = PROXIMAL_TOL if tol is None else tol
     theta, e = np.array(start, dtype=float), objective(np.asarray(start, dtype=float), False)
     trace, message, converged, length = [], OUT_OF_STEPS, False, 0.0
     for iteration in range(maxiter + 1):
@@ -128,7 +128,7 @@ def proximal_newton(
 
 
 def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
-    """argmin over b of (b - theta)'H(b - theta)/2 - s'(b - theta) + sum lasso |b|.
+    """Minimum of the quadratic model: argmin over b of (b - theta)'H(b - theta)/2 - s'(b - theta) + sum lasso |b|.
 
     With the signs of b the rest is linear. Where its solution has other signs, b goes to the best point on the way;
     where it has the same, coefficients at 0 that should not be are moved one by one (Lee, Battle, Raina & Ng 2007,
@@ -139,7 +139,7 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
     def gradient_at(b: ndarray) -> ndarray:  # of differences: no digits are lost to the size of b
         return H @ (b - theta) - s
 
-    for _ in range(ROUNDS + 10 * len(b)):
+    for _ in range(MIN_SIGN_ROUNDS + 10 * len(b)):
         A = np.flatnonzero((b != 0) | (lasso == 0))
         new = _with_signs(H, gradient_at(b), lasso, b, A)
         if new is None:
@@ -183,7 +183,7 @@ def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: nd
         factor = CholeskyFactor(H[np.ix_(A, A)])
     except np.linalg.LinAlgError:
         return None
-    if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED * len(A) and _untied(H, lasso, b) is not b:
+    if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED_PIVOT2 * len(A) and _untied(H, lasso, b) is not b:
         return None
     new[A] = b[A] - factor.solve(gradient[A] + lasso[A] * np.sign(b[A]))
     return new
@@ -203,7 +203,8 @@ def _best_between(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new
 
 
 def _untied(H: ndarray, lasso: ndarray, b: ndarray) -> ndarray:
-    """b moved along directions in which H vanishes until no coefficient can be 0 without a loss; b itself if none can.
+    """Coefficients b moved along directions in which H vanishes until no coefficient can be 0 without a loss; b
+    itself if none can.
 
     The absolute values do not grow on the way, so that the new point is as good (Rosset, Zhu & Hastie 2004).
     """
@@ -233,7 +234,7 @@ def _null_vector(H: ndarray) -> ndarray | None:
     if not (scale > 0).all():
         return None
     values, vectors = eigh(H / scale / scale[:, None])
-    if values[0] > TIED * len(H):
+    if values[0] > TIED_PIVOT2 * len(H):
         return None
     v = vectors[:, 0]
     v[np.abs(v) < 1e-6] = 0.0  # columns that have no part in it

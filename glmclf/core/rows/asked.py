@@ -1,4 +1,4 @@
-"""What a user asked for, by name: what refuses it lies deep below, and says which method it was."""
+"""Name of the method that a user asked for, for the messages of what refuses it far below."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def named(method: F) -> F:
 
 
 def asked_for() -> str:
-    """What the user asked for, as it is written: ``"predict()"``, ``"fittedvalues"``; "this" where nobody said."""
+    """Name of what the user asked for, as it is written: ``"predict()"``, ``"fittedvalues"``; "this"
+    where nobody said."""
     found = ASKED.get()
     return "this" if found is None else spelled(*found)
 

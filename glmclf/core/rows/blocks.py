@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-RUN = 32  # rows side by side in a part of them, which are cheaper to reach
-GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
-AT_ONCE = 2**14  # rows whose values are transformed
-SHARES = 12  # groups at the least, so that workers end together
-EVEN = 4  # few blocks are made a multiple of this, of one size, for the same reason
+RUN_ROWS = 32  # rows side by side in every part of rows, which are cheaper to reach
+MAX_BLOCKS_PER_GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
+TRANSFORMED_ROWS = 2**14  # rows whose values are transformed at a time
+MIN_GROUPS = 12  # groups of blocks, so that workers end together
+EVEN_BLOCKS = 4  # number of which few blocks, of one size, are a multiple, for the same reason
 
 
 class Blocks:
@@ -80,7 +80,7 @@ class Blocks:
 
     def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
-        rows = (np.arange(0, self.n, RUN * step)[:, None] + np.arange(RUN)).ravel()
+        rows = (np.arange(0, self.n, RUN_ROWS * step)[:, None] + np.arange(RUN_ROWS)).ravel()
         rows = rows[rows < self.n]
         parts = (a.subset(rows) if hasattr(a, "subset") else None if a is None else a[rows] for a in self.arrays)
         return Blocks(*parts, n_threads=self.n_threads)
@@ -90,7 +90,7 @@ class Blocks:
         if self.n <= self.size:
             return functools.reduce(operator.add, itertools.starmap(f, self))
         with one_blas_thread():
-            groups = _groups(self._slices(), max(1, min(GROUP, self.n // self.size // SHARES)))
+            groups = _groups(self._slices(), max(1, min(MAX_BLOCKS_PER_GROUP, self.n // self.size // MIN_GROUPS)))
             if self.n_threads == 1:
                 return functools.reduce(operator.add, (self._sum(f, *rows) for rows in groups))
             with ThreadPoolExecutor(self.n_threads) as pool:
@@ -98,14 +98,15 @@ class Blocks:
                 return functools.reduce(operator.add, parts)
 
     def _sum(self, f: Callable, *slices: slice) -> Any:
-        """A worker cuts its blocks itself: rows that are made or widened when used are so one block at a time."""
+        """Sum over groups of blocks, which a worker cuts itself: rows that are made or widened when used are so one
+        block at a time."""
         return functools.reduce(operator.add, (f(*self._cut(rows)) for rows in slices))
 
 
 def _even(n: int, size: int) -> int:
     """Rows a block, no more than `size`, that leave no worker alone with the last of few blocks."""
     count = -(-n // size)
-    return size if count <= 1 or count > SHARES else -(-n // (EVEN * -(-count // EVEN)))
+    return size if count <= 1 or count > MIN_GROUPS else -(-n // (EVEN_BLOCKS * -(-count // EVEN_BLOCKS)))
 
 
 def _groups(slices: Iterator[slice], size: int) -> Iterator[tuple]:
@@ -115,7 +116,8 @@ def _groups(slices: Iterator[slice], size: int) -> Iterator[tuple]:
 
 
 def linear(X: Any, b: np.ndarray) -> np.ndarray:
-    """X b, (n,) or (n, q), of Columns block by block, so that rows that are made when used are never all there."""
+    """Products X b, (n,) or (n, q), of Columns block by block, so that rows that are made when used
+    are never all there."""
     if not hasattr(X, "block_size"):
         return X @ b
     if X.shape[0] <= X.block_size:
@@ -128,9 +130,9 @@ def linear(X: Any, b: np.ndarray) -> np.ndarray:
 
 
 def in_place(f: Callable, values: np.ndarray) -> np.ndarray:
-    """``f(rows)`` of rows of an array in their place, block by block."""
-    for start in range(0, max(len(values), 1), AT_ONCE):
-        rows = slice(start, start + AT_ONCE)
+    """Apply ``f(rows)`` to rows of an array in their place, block by block."""
+    for start in range(0, max(len(values), 1), TRANSFORMED_ROWS):
+        rows = slice(start, start + TRANSFORMED_ROWS)
         values[rows] = f(values[rows])
     return values
 
@@ -144,7 +146,7 @@ def ordered_map(pool: ThreadPoolExecutor, f: Callable, blocks: Iterator[tuple], 
 
 
 def _submit(pool: ThreadPoolExecutor, f: Callable, block: tuple) -> Future:
-    """numpy's error state is a context variable: a worker takes it over from the caller."""
+    """Submit a task with the caller's numpy error state, which is a context variable."""
     return pool.submit(contextvars.copy_context().run, f, *block)
 
 

@@ -11,15 +11,15 @@ import numpy as np
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.rows.asked import asked_for, takes_rows
-from glmclf.core.rows.blocks import RUN, Blocks
+from glmclf.core.rows.blocks import RUN_ROWS, Blocks
 from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
-FEW = 16  # rows that show what the arrays of others are like
+PROTOTYPE_ROWS = 16  # rows of a prototype
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
-    """What is asked for needs rows that are in a stream; an attribute that they do not have, to `hasattr`.
+    """Error of what needs rows that are in a stream; an attribute that they do not have, to `hasattr`.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def _needs_rows() -> str:
 
 
 def rows_removed() -> DataError:
-    """What is asked for needs rows that nobody has any more."""
+    """Error of what needs rows that nobody has any more."""
     return DataError(
         f"{asked_for()} needs the rows of the fit, which were removed or not saved, or are in a stream, "
         "which a pickle does not keep: pass new data, or fit again"
@@ -102,7 +102,7 @@ class Gathered(list):
 
 
 class Filter:
-    """What becomes of the arrays of a part of which only some rows stay.
+    """Arrays of a part restricted to the rows that are kept.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Streamed(Blocks):
         return made(self._of, self._number, arrays)
 
     def __reduce__(self) -> Any:
-        """Another process is sent sums, never the stream."""
+        """Send another process sums, never the stream."""
         return _of_a_stream, ()
 
     def sum(self, f: Callable) -> Any:
@@ -207,8 +207,8 @@ class Streamed(Blocks):
         return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
 
     def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
-        """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says how
-        many they are."""
+        """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says
+        how many they are."""
         return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Filter(f)))
 
     def with_codes(self, codes: Any, size: int | None = None) -> Streamed:
@@ -230,7 +230,7 @@ class Streamed(Blocks):
         def some(*arrays: Any) -> Gathered:
             start, arrays = starts[arrays[-1]], made(of, number, arrays[:-1])
             at = start + np.arange(arrays[0].shape[0])
-            rows = np.flatnonzero(at // RUN % step == 0)
+            rows = np.flatnonzero(at // RUN_ROWS % step == 0)
             return Gathered([tuple(_some(a, rows) for a in arrays)])
 
         parts = zip(*self.stream.sum(some), strict=True)
@@ -302,7 +302,7 @@ def _prototype(blocks: Blocks) -> tuple:
     """The arrays of a few rows."""
     if isinstance(blocks, Streamed):
         return blocks._made(*blocks.stream.prototype)
-    return tuple(_cut(a, slice(0, FEW)) for a in blocks.arrays)
+    return tuple(_cut(a, slice(0, PROTOTYPE_ROWS)) for a in blocks.arrays)
 
 
 def _cut(a: Any, rows: slice) -> Any:
@@ -310,7 +310,7 @@ def _cut(a: Any, rows: slice) -> Any:
 
 
 def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) -> tuple:
-    """What becomes of the arrays of a part, and the numbers of the clusters of the rows that stay."""
+    """Arrays of a part after the steps upon them, and the numbers of the clusters of the rows that stay."""
     beside: tuple = ()
     if number is not None:
         arrays, beside = arrays[: number[0]], (number[1](*arrays[number[0] :]),)
@@ -324,14 +324,14 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
 
 
 def too_many(n: int) -> str:
-    """Why numbers of n rows are not gathered."""
+    """Sentence on why numbers of n rows are not brought into memory."""
     instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
     name = asked_for()
     return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
 
 
 def _of_a_stream() -> Any:
-    """What is left of `Streamed` in another process."""
+    """Stand-in for `Streamed` in another process."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""Accumulators: what a pass over blocks or parts leaves, added field by field."""
+"""Accumulators of a pass over blocks or parts, added field by field."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def added(a: Any, b: Any) -> Any:
 
 
 def joined(a: Any, b: Any) -> Any:
-    """a + b, where None is nothing."""
+    """Sum a + b, where None is nothing."""
     return b if a is None else a if b is None else a + b
 
 

@@ -60,12 +60,12 @@ class LimitEstimate(Estimate):
 
     @property
     def is_finite(self) -> bool:
-        """False: some parameters are infinite."""
+        """Whether every parameter is finite: some are infinite."""
         return False
 
     @property
     def infinite_directions(self) -> int:
-        """Dimensions of the cone."""
+        """Dimensions of the recession cone."""
         return self.cone.basis.shape[1]
 
     def rules_out(self, X: Any, K: int) -> ndarray:
@@ -153,7 +153,7 @@ class Selected:
         self._size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
 
     def full(self, theta: ndarray) -> ndarray:
-        """All parameters."""
+        """All parameters, from those that are free."""
         full = np.zeros(self._size)
         full[self.kept] = theta
         return full
@@ -169,7 +169,7 @@ class Selected:
         return Evaluation(e.value, e.score[self.kept], e.information)
 
     def with_columns(self, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
-        """The same with more columns in every equation, theta with zeros for them, and the places of these."""
+        """The objective with more columns in every equation, theta with zeros for them, and the places of these."""
         X, *rest = self.objective.blocks.arrays
         k, q = X.shape[1], self.objective.likelihood.n_eta
         wider = k + Z.shape[1]
@@ -188,7 +188,7 @@ class Selected:
 
 
 class RestrictedObjective(MultinomialObjective):
-    """Several equations, with outcomes that are ruled out: their offset, of all K classes, is -inf."""
+    """Likelihood of several equations with outcomes that are ruled out: their offset, of all K classes, is -inf."""
 
     def _predictors(self, theta, X, offset):
         z = np.array(offset.T, order="C")
@@ -220,7 +220,7 @@ def limit_estimate(
 
 
 def held_and_kept(cone: RecessionCone, constraints: Any) -> tuple[ndarray, ndarray]:
-    """As many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
+    """Places of as many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
     # in proportion to the parameters that M makes of coordinates of size one
     size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
     scaled = cone.basis / np.where(size > 0, size, 1.0)

@@ -25,11 +25,11 @@ from glmclf.data.formula.terms import Variable
 from glmclf.data.table.frame import Column, close_to, quoted
 from glmclf.errors import DataError, DerivativeError
 
-BLOCK = 65_536  # rows differentiated at a time
+DIFFERENTIATED_ROWS = 65_536  # rows that are differentiated at a time
 
 
 def refuse_variable(variable: str, columns: Mapping[str, Variable], factors: Collection[Factor]) -> None:
-    """Raise DataError where nothing can be differentiated in this variable."""
+    """Raise DataError where nothing can be differentiated in a variable of the table."""
     if variable not in columns:
         raise DataError(f'no variable "{variable}" in the formula. {close_to(str(variable), columns)}')
     kind = {
@@ -80,7 +80,7 @@ def slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable
     if not e.across:
         table = {name: column.take(None if keep.all() else keep) for name, column in table.items()}
         keep = np.ones(m, dtype=bool)
-    n, step = len(keep), BLOCK
+    n, step = len(keep), DIFFERENTIATED_ROWS
     if e.foreign:
         if _depends(e, table, n, [variable]):
             raise DerivativeError(
@@ -88,7 +88,7 @@ def slope(factor: Factor, columns: Mapping[str, Column], keep: ndarray, variable
                 "row by row. Compute the column beforehand."
             )
         numbers = [name for name, column in table.items() if column.kind == "number"]
-        step = n if n > BLOCK and _depends(e, table, n, numbers) else BLOCK
+        step = n if n > DIFFERENTIATED_ROWS and _depends(e, table, n, numbers) else DIFFERENTIATED_ROWS
     out, spread = np.empty((n, factor.width), order="F"), _spread(table[variable])
     for start in range(0, n, step):
         part = slice(start, min(start + step, n))
@@ -149,7 +149,7 @@ def _opaque(function: Any) -> bool:
 
 
 class _Called:
-    """A function of the caller's, for dual numbers: as it is, or by differences in the direction of its arguments."""
+    """Function of the caller's for dual numbers: as it is, or by differences in the direction of its arguments."""
 
     def __init__(self, function: Any, series: bool):
         self._function, self._series = function, series
@@ -168,7 +168,7 @@ class _Called:
         return Dual(plain, self._differences(args, kwargs, plain))
 
     def _at(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], t: Any) -> ndarray:
-        """The function where each argument has gone t times its derivative."""
+        """Value of the function where each argument has moved by t times its derivative."""
         moved = [_along(a, t, self._series) if isinstance(a, Dual) else a for a in args]
         return np.asarray(self._function(*moved, **kwargs), dtype=np.float64)
 
@@ -197,7 +197,7 @@ def _along(u: Dual, t: Any, series: bool) -> Any:
 def _by_differences(
     factor: Factor, columns: Mapping[str, Column], variable: str, spread: float, rows: ndarray
 ) -> tuple[ndarray, ndarray]:
-    """Derivative from differences in some rows, and in which of them it is good to `TOLERANCE`."""
+    """Derivative from differences in some rows, and in which of them it is good to `MAX_DERIVATIVE_ERROR`."""
     x = _numbers(columns[variable])
 
     def at(moved: ndarray) -> ndarray:
@@ -208,7 +208,7 @@ def _by_differences(
 
 
 def _moved(e: Expression, columns: Mapping[str, Column], n: int, moved: Mapping[str, ndarray]) -> ndarray:
-    """The factor's numbers where some variables have other values."""
+    """Numbers of the factor where some variables have other values."""
     others = {name: Column(x, columns[name].missing, "number") for name, x in moved.items()}
     return np.asarray(value_of(e, {**columns, **others}, n).data, dtype=np.float64)
 
@@ -221,12 +221,12 @@ def _spread(column: Column) -> float:
 
 
 # ------------------------------------------------------------------------------------------------------- other rows
-SAMPLE = 5_000  # rows that are asked
+MAX_ROWS_ASKED = 5_000  # rows of which it is asked whether their values depend on other rows
 
 
 def _depends(e: Expression, columns: Mapping[str, Column], n: int, names: Collection[str]) -> bool:
-    """Whether a row's value changes as these variables change in other rows."""
-    where = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.intp))
+    """Whether a row's value changes as some variables change in other rows."""
+    where = np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS_ASKED)).astype(np.intp))
     with np.errstate(all="ignore"):
         alone = np.asarray(value_of(e, columns, n).data, dtype=np.float64)[where]
         for up, down in ((1.0, -0.3), (1.0, 0.6), (-1.0, -0.6)):  # not the same distances: means must change, too
@@ -238,7 +238,7 @@ def _depends(e: Expression, columns: Mapping[str, Column], n: int, names: Collec
 
 
 def _changes_alone(e: Expression, columns: Mapping[str, Column], few: ndarray, where: ndarray, alone: ndarray) -> bool:
-    """Whether the values of some rows are others where the rest of the table is gone."""
+    """Whether the values of some rows change where the rest of the table is left out."""
     cut = {name: column.take(few) for name, column in columns.items()}
     kept = np.isin(where, few)
     return not _same(_moved(e, cut, len(few), {})[np.searchsorted(few, where[kept])], alone[kept])

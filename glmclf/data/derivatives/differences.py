@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-TOLERANCE = 1e-6  # largest error, relative to the slopes about the place, of a derivative that is used
-PROMISED = 1e-10  # relative error above which steps of another scale are tried, too
-ROUNDING = 1e-14  # of a function's values, relative
+MAX_DERIVATIVE_ERROR = 1e-6  # error of a derivative that is used, relative to the slopes about the place
+RETRY_DERIVATIVE_ERROR = 1e-10  # relative error above which steps of another scale are tried, too
+VALUE_ROUNDING = 1e-14  # relative rounding of a function's values
 REFINED_TO = {"rtol": 1e-13, "atol": 0.0}  # relative error at which steps are not halved further
 
 
 def sizes(x: ndarray, spread: float) -> tuple[ndarray, ndarray]:
-    """What a small step is small against: the number itself, or the larger of it and the spread of all."""
+    """Sizes relative to which a step is small: the number itself, or the larger of it and the spread of all."""
     return np.where(x == 0, spread, np.abs(x)), np.maximum(np.abs(x), spread)
 
 
 def settled(
     at: Callable[[ndarray], ndarray], x: ndarray, scales: tuple[ndarray, ...], rows: ndarray
 ) -> tuple[ndarray, ndarray]:
-    """Derivatives of an element-wise function in some rows, and the rows in which they are good to `TOLERANCE`.
+    """Derivatives of an element-wise function in some rows, and the rows in which they are good to
+    `MAX_DERIVATIVE_ERROR`.
 
     Parameters
     ----------
@@ -42,12 +43,12 @@ def settled(
     """
     out, error = np.full((len(x), 1), np.nan), np.full(len(x), np.inf)
     for size in scales:
-        todo = rows & (error > PROMISED)
+        todo = rows & (error > RETRY_DERIVATIVE_ERROR)
         if todo.any():
             found, found_error = _differentiated(at, x, 0.1 * np.where(todo & np.isfinite(size), size, 1.0))
             better = todo & (found_error < error)
             out, error = np.where(better[:, None], found, out), np.where(better, found_error, error)
-    sure = error <= TOLERANCE
+    sure = error <= MAX_DERIVATIVE_ERROR
     return np.where(sure[:, None], out, np.nan), sure
 
 
@@ -65,9 +66,10 @@ def _differentiated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray)
     right, error_of_right = _best(tried, x, step, 1)
     steepest = np.fmax(np.abs(tried(x + step)), np.abs(tried(x - step))) / step[:, None]
     size = np.fmax(np.fmax(steepest, np.abs(both)), np.abs(right))
-    size = np.fmax(size, ROUNDING / TOLERANCE * np.abs(here) / step[:, None])  # of a slope that is rounding alone
-    smooth = (error_of_both <= TOLERANCE * size) & (error_of_right <= 100 * TOLERANCE * size)
-    smooth &= np.abs(both - right) <= 10 * TOLERANCE * size + 2 * error_of_right
+    rounded = VALUE_ROUNDING / MAX_DERIVATIVE_ERROR * np.abs(here) / step[:, None]  # a slope that is rounding alone
+    size = np.fmax(size, rounded)
+    smooth = (error_of_both <= MAX_DERIVATIVE_ERROR * size) & (error_of_right <= 100 * MAX_DERIVATIVE_ERROR * size)
+    smooth &= np.abs(both - right) <= 10 * MAX_DERIVATIVE_ERROR * size + 2 * error_of_right
     error = np.where(smooth, error_of_both, error_of_right)
     relative = np.divide(error, size, out=np.where(error == 0, 0.0, np.inf), where=size > 0)
     return np.where(smooth, both, right), relative.max(axis=1)
@@ -78,7 +80,7 @@ def _best(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray, direction
     from scipy.differentiate import derivative
 
     def columns_first(points: ndarray) -> ndarray:
-        """(n,) -> (c, n), and (n, m) -> (c, n, m)."""
+        """Columns of values first: (n,) -> (c, n), and (n, m) -> (c, n, m)."""
         values = [at(moved).T for moved in points.reshape(len(x), -1).T]
         return values[0] if points.ndim == 1 else np.stack(values, axis=-1)
 

@@ -40,11 +40,11 @@ class Dual(NDArrayOperatorsMixin):
         return Dual(self.value[place], self.tangent[place])
 
     def to_numpy(self) -> Dual:
-        """As a Series has it."""
+        """Values of the dual number, as a Series returns them."""
         return self
 
     def clip(self, lower: Any = None, upper: Any = None) -> Any:
-        """As a Series has it."""
+        """Dual number clipped to an interval, as a Series is."""
         return _clip(self, lower, upper)
 
     def __iter__(self) -> Any:

@@ -20,7 +20,7 @@ class Through:
         self._transform = transform
 
     def transform(self, *args: Any, **kwargs: Any) -> Any:
-        """As the transform's own, with the derivative where an argument has one."""
+        """Value of the transform, with its derivative where an argument has one."""
         args = (*args, *(kwargs.pop(name) for name in ("x",) if name in kwargs))
         if not any(isinstance(argument, Dual) for argument in args):
             return self._transform.transform(*args, **kwargs)

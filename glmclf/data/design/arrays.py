@@ -36,7 +36,7 @@ class Dropped(NamedTuple):
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Dropped | None:
-        """That of a stored design; None where none was left out."""
+        """The constant left out by a stored design; None where none was left out."""
         return cls(*record["dropped"]) if record.get("dropped") else None
 
 
@@ -81,17 +81,17 @@ class ArrayDesign:
 
     @property
     def computed(self) -> list[bool]:
-        """No column was computed from others."""
+        """Whether each column of X was computed from others: none was."""
         return [False] * len(self.xnames)
 
     @property
     def terms(self) -> dict[str, slice]:
-        """Each column is a term."""
+        """Terms of the design: each column is one."""
         return {name: slice(j, j + 1) for j, name in enumerate(self.xnames)}
 
     @property
     def variables(self) -> list[str]:
-        """The columns."""
+        """Names of the columns, which are the variables."""
         return list(self.xnames)
 
     def matrix(self, newdata: Any, partial: bool = False) -> ndarray:
@@ -114,7 +114,7 @@ class ArrayDesign:
         return X
 
     def new_columns(self, newdata: Any) -> Dense:
-        """The same rows as Columns, uncopied unless a value is missing."""
+        """X for other rows as Columns, uncopied unless a value is missing."""
         X = self._given(newdata)
         return Dense(X if sums_up(X) else self.matrix(newdata))
 
@@ -206,7 +206,7 @@ def is_frame(value: Any) -> bool:
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether this is a scipy.sparse array or matrix."""
+    """Whether an object is a scipy.sparse array or matrix."""
     return hasattr(value, "tocsr")
 
 
@@ -301,7 +301,7 @@ def _from_objects(array: ndarray, what: str) -> ndarray:
 
 
 def of_one_float(frame: Any) -> bool:
-    """Whether this is a pandas table of float64 alone or of float32 alone."""
+    """Whether an object is a pandas table of float64 alone or of float32 alone."""
     kinds = set(frame.dtypes) if isinstance(frame, pd.DataFrame) else set()
     return len(kinds) == 1 and kinds <= {np.dtype(np.float64), np.dtype(np.float32)}
 
@@ -342,7 +342,7 @@ def doubtful_columns(X: Any) -> dict[int, ndarray]:
 
 
 def missing_columns(X: Any, names: list[str]) -> dict[str, ndarray]:
-    """The rows in which a column is missing, of columns of which some are."""
+    """Masks of the rows in which a column is missing, by column, of the columns with missing values."""
     masks = {names[j]: np.isnan(column) for j, column in doubtful_columns(X).items()}
     return {name: mask for name, mask in masks.items() if mask.any()}
 

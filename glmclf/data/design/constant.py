@@ -47,7 +47,8 @@ def constant_columns(X: Any) -> list[int]:
 
 
 def constant(X: Any) -> int:
-    """1 where a constant is among the columns of X, an array, scipy.sparse array or Columns, or in their span; else 0.
+    """Number of constants, 1 where one is among the columns of X, an array, scipy.sparse array or Columns, or in
+    their span; else 0.
 
     A constant outside the span of some rows is outside the span of all: only a design that passes on some rows is
     looked at whole.

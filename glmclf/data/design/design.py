@@ -33,7 +33,7 @@ __all__ = ["Design", "TableDesign", "build_design", "table_of"]
 
 # -------------------------------------------------------------------------------------------------------- design
 class TableDesign:
-    """What the designs of models of a table share: reading new data, evaluating factors, pickling.
+    """Base of the designs of models of a table: reading new data, evaluating factors, pickling.
 
     Subclasses hold `factors`, a dict of Factor by code, and `columns`, a dict of Variable by name.
     """
@@ -52,7 +52,7 @@ class TableDesign:
         return {code: list(f.levels) for code, f in self.factors.items() if f.levels is not None}
 
     def _observed(self, columns: Mapping[str, Column], n: int, codes: Collection[str]) -> ndarray:
-        """Rows in which no column that these factors cannot do without is missing."""
+        """Rows in which no column is missing that the factors in `codes` cannot do without."""
         keep = np.ones(n, dtype=bool)
         for mask in raw_missing([self.factors[code].expression for code in codes], columns).values():
             keep &= ~mask
@@ -61,7 +61,7 @@ class TableDesign:
     def _complete(
         self, columns: Mapping[str, Column], n: int, codes: Collection[str], *, any_level: bool = False
     ) -> tuple[dict[str, Value], ndarray]:
-        """These factors' values on the rows where all of them have one, and those rows."""
+        """Values of the factors in `codes` on the rows where all of them have one, and a mask of these rows."""
         keep = self._observed(columns, n, codes)
         used = {code: self.factors[code].expression for code in codes}
         whole = {code: value_of(e, columns, n, any_level) for code, e in used.items() if e.across}
@@ -85,7 +85,7 @@ class TableDesign:
     def _slopes(
         self, factors: Mapping[str, Factor], columns: Mapping[str, Column], keep: ndarray, variable: str
     ) -> dict[str, ndarray]:
-        """Derivatives, on some rows, of those of these factors that are numerical and use a variable."""
+        """Derivatives in a variable, on some rows, of the factors that are numerical and use the variable."""
         return {
             code: slope(factor, columns, keep, variable)
             for code, factor in factors.items()
@@ -136,7 +136,7 @@ class TableDesign:
 
 
 def table_record(design: Any) -> dict[str, Any]:
-    """What the records of designs of a table share."""
+    """Record of a design of a table: the fields that all such designs have."""
     return {
         "formula": design.formula,
         "endog_name": design.endog_name,
@@ -146,7 +146,7 @@ def table_record(design: Any) -> dict[str, Any]:
 
 
 def of_table_record(record: Mapping[str, Any], borrowed: Mapping[str, Any], safe: bool) -> dict[str, Any]:
-    """The fields of a design that `table_record` stored."""
+    """Fields of a design from the record that `table_record` made."""
     columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
     factors = {f["code"]: Factor.from_record(f, columns, borrowed, safe=safe) for f in record["factors"]}
     return {
@@ -225,7 +225,7 @@ class Design(TableDesign):
 
     @property
     def computed(self) -> list[bool]:
-        """Which columns of X hold numbers that the formula computes: of a function, or of a product."""
+        """Whether each column of X holds numbers that the formula computes, by a function or a product."""
         widths = {code: factor.width for code, factor in self.factors.items()}
         return [made for s in self.subterms for made in [self._computes(s)] * s.size(widths)]
 
@@ -272,7 +272,8 @@ class Design(TableDesign):
         return self._filled(*self._new_pieces(newdata))
 
     def new_columns(self, newdata: Any) -> Dense | FactorColumns:
-        """The same rows as Columns; factors of a large table stay codes, unless a value is missing."""
+        """X for the rows of another table as Columns; factors of a large table stay codes,
+        unless a value is missing."""
         if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
             X = rows_by_place(newdata, self.xnames)
             return Dense(X if sums_up(X) else self.matrix(newdata))
@@ -280,7 +281,7 @@ class Design(TableDesign):
         return from_pieces(pieces, len(keep)) if keep.all() and len(keep) else Dense(self._filled(pieces, keep))
 
     def _new_pieces(self, newdata: Any) -> tuple[list[SubtermColumns], ndarray]:
-        """X of the rows of another table that have all they need, as pieces, and which rows these are."""
+        """X as pieces for the complete rows of another table, and a mask of these rows."""
         frame = table_of(newdata)
         with naming_rows(len(frame), frame.index):
             found, keep = self._complete(self._read(frame), len(frame), self.factors)
@@ -358,7 +359,7 @@ class Design(TableDesign):
         return out
 
     def _product_rule(self, values: Mapping[str, ndarray], slopes: Mapping[str, ndarray]) -> ndarray:
-        """dX, from the factors and the derivatives of those that have one."""
+        """Derivative of X, from the factors and the derivatives of those that have one."""
         widths = {code: factor.width for code, factor in self.factors.items()}
         n = len(next(iter(slopes.values())))
         X, start = np.zeros((n, len(self.xnames)), order="F"), 0

@@ -1,4 +1,4 @@
-"""Features of a table, one by one: what a model with a distribution for each of them is fitted on.
+"""Features of a table, one by one, for models with a distribution for each feature.
 
 The terms of a formula are evaluated as factors, not as columns of a design: ``x`` is a number, ``g`` has levels and
 ``a:b`` is one table over the crossed levels. A feature may be missing in rows in which others are there.
@@ -74,21 +74,21 @@ class Feature:
 
     @property
     def kind(self) -> str:
-        """How its values come: "numbers" (n,), "codes" (n,), or "counts" (n, cells)."""
+        """Kind of the feature's values: "numbers" (n,), "codes" (n,), or "counts" (n, cells)."""
         return {"categorical": "codes", "multinomial": "counts"}.get(self.family, "numbers")
 
     @property
     def cells(self) -> int:
-        """Levels of a table, columns of a block of counts, otherwise 1."""
+        """Number of cells: levels of a table, columns of a block of counts, otherwise 1."""
         return len(self.levels or ()) if self.kind != "numbers" else 1
 
     @property
     def width(self) -> int:
-        """How many statistics T it has."""
+        """Number of statistics T of the feature."""
         return len(self.xnames)
 
     def word(self, code: int) -> str:
-        """What a level of a table, a column of a block, or 0 or 1 is called."""
+        """Name of a level of a table, of a column of a block, or of 0 or 1."""
         return level_word((self.levels or (0, 1))[code], len(self.sizes) > 1)
 
     def values(self, coded: Mapping[str, ndarray]) -> ndarray:
@@ -106,7 +106,7 @@ class Feature:
         return np.where(known[place] == codes, place, -1)
 
     def moved(self, slopes: Mapping[str, ndarray]) -> ndarray:
-        """The derivatives of `values`, from those of each factor."""
+        """Derivatives of the feature's values, from those of each factor."""
         if self.kind == "numbers":
             return slopes[self.factors[0]][:, self.place]
         whole = np.column_stack([slopes[code][:, 0] for code in self.factors])
@@ -144,7 +144,7 @@ def level_word(level: Any, joint: bool) -> str:
 
 
 def _as_numbers(part: ndarray) -> ndarray:
-    """Numbers as they are; the codes of a bool as 0, 1 and NaN."""
+    """Numbers of a factor as they are; the codes of a bool as 0, 1 and NaN."""
     return part if part.ndim == 2 else np.where(part < 0, np.nan, part)[:, None]
 
 
@@ -162,19 +162,19 @@ class FeatureValues:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and columns if the features were side by side."""
+        """Numbers of rows, and of columns if the features were side by side."""
         return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
 
     @property
     def block_size(self) -> int:
-        """Rows that stay in a cache."""
+        """Number of rows that stay in a cache."""
         return chunk(self.shape[1])
 
     def __getitem__(self, rows: Any) -> FeatureValues:
         return self.subset(rows)
 
     def subset(self, rows: Any) -> FeatureValues:
-        """Some rows."""
+        """Feature values of some rows."""
         return FeatureValues([v[rows] for v in self.values])
 
     def toarray(self) -> ndarray:
@@ -276,7 +276,7 @@ class FeatureDesign(TableDesign):
             return self.of_columns(columns, n, unknown)
 
     def of_columns(self, columns: Mapping[str, Column], n: int, unknown: str = "raise") -> list[ndarray]:
-        """The features of n rows of which the columns were read."""
+        """Features of n rows whose columns were read."""
         coded = {code: self._coded(code, columns, n, unknown == "missing") for code in self.factors}
         if unknown == "raise":
             for feature in self.features:
@@ -340,7 +340,7 @@ class FeatureDesign(TableDesign):
         )
 
     def _coded(self, code: str, columns: Mapping[str, Column], n: int, any_level: bool) -> ndarray:
-        """One factor on the rows that have it, and what stands for missing in the others."""
+        """Values of one factor on all rows, with what stands for missing in the rows without one."""
         factor = self.factors[code]
         found, keep = self._complete(columns, n, [code], any_level=any_level)
         if not found:
@@ -351,7 +351,7 @@ class FeatureDesign(TableDesign):
         return everywhere(some, keep, factor, self.missing)
 
     def _columns_of(self, newdata: Any) -> tuple[dict[str, Column], int]:
-        """The columns of new data that the features use, and how many rows there are."""
+        """Columns of new data that the features use, and the number of rows."""
         if self.formula is not None:
             if isinstance(newdata, (list, tuple)) or (isinstance(newdata, ndarray) and not newdata.dtype.names):
                 raise DataError(
@@ -374,7 +374,7 @@ class FeatureDesign(TableDesign):
         return self._read(frame), len(frame)
 
     def _rows_of(self, newdata: Any, names: list[str]) -> ndarray:
-        """Rows that hold labels, by place."""
+        """Rows of new data that hold labels and no names, by place."""
         rows = np.atleast_2d(np.asarray(newdata, dtype=object))
         place = None if self.dropped is None else self.dropped.place
         if place is not None and rows.ndim == 2 and rows.shape[1] == len(names) + 1:

@@ -1,4 +1,4 @@
-"""From the terms of a formula to features: what is one table, what is counted twice, which family each has."""
+"""Features from the terms of a formula: what is one table, what is counted twice, which family each feature has."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError, FormulaError
 
 FAMILIES = ("gaussian", "bernoulli", "categorical", "poisson", "exponential", "gamma")  # that a feature may ask for
-MOST_CELLS = 1_000_000
+MAX_TABLE_CELLS = 1_000_000  # cells of one table of crossed factors
 
 
-# --------------------------------------------------------------------------------------------------------- terms
 class Term(NamedTuple):
-    """A term: codes of its factors, what to call them, and whether they are the counts of one block."""
+    """Term of a formula: codes of its factors, their names, and whether they are the counts of one block."""
 
     codes: tuple[str, ...]
     words: tuple[str, ...]
@@ -27,7 +26,7 @@ class Term(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the formula has it; long blocks are abbreviated."""
+        """Name of the term as the formula has it; long blocks are abbreviated."""
         if not self.block:
             return ":".join(self.words)
         return " + ".join(self.words if len(self.words) <= 4 else (self.words[0], "...", self.words[-1]))
@@ -98,7 +97,7 @@ def _refuse_counted(terms: list[Term], counted: set[str], bound: Mapping[str, Ex
 
 
 def plain_columns(term: Term, bound: Mapping[str, Expression]) -> list[str]:
-    """Columns that a term's factors are, as they are or by C()."""
+    """Columns of the table that a term's factors are, as they are or by C()."""
     names = [bound[code].bare or bound[code].categorised for code in term.codes]
     return [name for name in names if name is not None]
 

@@ -82,7 +82,7 @@ def _code(design: Any, factor: str) -> str:
 
 
 def _fixed(design: Design, codes: Any, given: dict[str, Any], n: int) -> dict[str, ndarray]:
-    """The values of other factors where their variables are as given, n times."""
+    """Values of other factors, n times, where their variables have the values given."""
     if not codes:
         return {}
     for name, value in given.items():

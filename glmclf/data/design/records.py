@@ -11,7 +11,7 @@ VERSION = 1
 
 
 def check_version(stored: Mapping[str, Any], what: str) -> None:
-    """Refuse what a newer release wrote."""
+    """Refuse a record that a newer release wrote."""
     version = stored.get("version") if isinstance(stored, Mapping) else None
     if not isinstance(version, int) or version < 1:
         raise DataError(f"this is not a stored {what}: it has no format version.")

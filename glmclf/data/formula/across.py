@@ -71,12 +71,12 @@ def _not_known(function: str) -> str:
 
 
 def _piece(piece: str, code: str) -> str:
-    """Which piece of some code it is."""
+    """Words that name a piece of some code, empty where it is all of the code."""
     return f' ("{piece}")' if piece != code else ""
 
 
 def _no_columns(arrays: Mapping[str, int]) -> str:
-    """What to do with arrays of the caller's."""
+    """Advice on arrays of the caller's that may hold a value a row."""
     found = [f'"{name}" ({n} values)' for name, n in arrays.items()]
     if not found:
         return ""
@@ -85,7 +85,7 @@ def _no_columns(arrays: Mapping[str, int]) -> str:
 
 # ----------------------------------------------------------------------------------------------------------- queries
 class Query:
-    """A query for rows, and what it may look at.
+    """A query for rows, and the names that it may look at.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Query:
         return found.replace(AT, "@")
 
     def _python(self, match: re.Match) -> str:
-        """What is not Python in a query, as a name."""
+        """Name in place of a part of a query that is not Python."""
         if match[1] is not None:
             return match[1]
         name = AT if match[2] is None else f"_quoted_{len(self._quoted)}_"
@@ -152,6 +152,6 @@ def _is_piece(node: ast.AST) -> bool:
 
 
 def _is_label(node: ast.AST) -> bool:
-    """Whether this is ``x.index``, the labels of rows, and not ``x.str.index``."""
+    """Whether code is ``x.index``, the labels of rows, and not ``x.str.index``."""
     accessor = isinstance(node, ast.Attribute) and getattr(node.value, "attr", None) == "str"
     return isinstance(node, ast.Attribute) and node.attr in ("index", "axes") and not accessor

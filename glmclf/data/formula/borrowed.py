@@ -1,4 +1,4 @@
-"""What a formula takes from the caller besides the table, in words that compare: names of functions, and numbers."""
+"""Objects of the caller that a formula uses besides the table, in words that compare: names of functions, numbers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-DEEP = 6  # levels of what holds what
-SHORT = 40  # characters that are shown as they are
-MANY = 1000  # numbers of an array that are not printed one by one
+MAX_DEPTH = 6  # levels of nested values that are printed
+MAX_PRINTED_LENGTH = 40  # characters of text that is printed in full
+MAX_PRINTED_NUMBERS = 1000  # numbers of an array that are printed one by one
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 FUNCTION = "function "  # before the name of one
@@ -66,8 +66,8 @@ def in_words(value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
         return value
-    text = _printed(value, DEEP)
-    return text if len(text) <= SHORT else f"{text[: SHORT // 2]}... {_digest(text.encode())}"
+    text = _printed(value, MAX_DEPTH)
+    return text if len(text) <= MAX_PRINTED_LENGTH else f"{text[: MAX_PRINTED_LENGTH // 2]}... {_digest(text.encode())}"
 
 
 def functions_of(words: Mapping[str, Any]) -> list[str]:
@@ -80,19 +80,19 @@ def _digest(text: bytes) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Whole numbers as floats, which they equal."""
+    """Number with whole numbers as the floats that they equal."""
     whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
     return float(value) if whole else value
 
 
 def _printed(value: Any, deep: int) -> str:
-    """The same text for equal values, whichever objects they are."""
+    """Text that is equal for equal values, whichever objects they are."""
     if isinstance(value, PLAIN):
         return repr(_number(value))
     if deep == 0:
         return type(value).__qualname__
     inner = functools.partial(_printed, deep=deep - 1)
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf" and value.size > MANY:
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf" and value.size > MAX_PRINTED_NUMBERS:
         return f"{value.shape} numbers {_digest(np.ascontiguousarray(value, dtype=float).tobytes())}"
     if isinstance(value, (np.ndarray, np.generic, pd.Index, pd.api.extensions.ExtensionArray)):
         return inner(np.asarray(value).tolist())

@@ -1,4 +1,4 @@
-"""What the code of a formula gives of the columns of a table: a factor's value, a query's answer, the left side."""
+"""Values of the code of a formula for the columns of a table: of a factor, a query, the left side."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: 
 
 
 def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
-    """What a query, or a piece of one, gives of a table.
+    """Value of a query, or of a piece of one, for a table.
 
     Raises
     ------

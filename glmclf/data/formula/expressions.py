@@ -62,7 +62,7 @@ _OPERATORS = (
 
 
 class Names(NamedTuple):
-    """What one factor's code refers to; not to be changed.
+    """Names that one factor's code refers to, by the role they play; not to be changed.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def quoted_name(node: ast.Call) -> str:
 
 
 def dotted_names(code: str, root: str) -> set[str]:
-    """How the code calls a name of the caller: ``f``, or ``sp.expit`` for a module ``sp``."""
+    """Names by which the code calls a name of the caller: ``f``, or ``sp.expit`` for a module ``sp``."""
     called = {dotted(node.func) for node in ast.walk(parse(code)) if isinstance(node, ast.Call)}
     return {name for name in called if name == root or name.startswith(root + ".")} or {root}
 

@@ -43,10 +43,10 @@ def stateful(value: Any) -> bool:
     return hasattr(value, "__patsy_stateful_transform__")
 
 
-LARGE_INTEGER = 2**15
+MAX_MULTIPLIED_INTEGER = 2**15  # largest whole number whose products and powers are formed as integers
 TEXT = pd.Series(["text"]).dtype
-MANY_LEVELS = 20  # of text, which may be numbers and
-FEW_WORDS = 0.05  # stray words among them
+MIN_LEVELS_OF_STRAY_WORDS = 20  # levels of text from which stray words among numbers are looked for
+MAX_SHARE_OF_STRAY_WORDS = 0.05  # share of the levels that are words and not numbers
 
 
 # --------------------------------------------------------------------------------------------------- expressions
@@ -204,7 +204,7 @@ class Expression:
             return column.marked()
         values = column.marked()
         if self.grows and isinstance(values, np.ndarray) and values.dtype.kind == "i" and values.size:
-            if max(abs(int(values.min())), abs(int(values.max()))) > LARGE_INTEGER:
+            if max(abs(int(values.min())), abs(int(values.max()))) > MAX_MULTIPLIED_INTEGER:
                 values = values.astype(np.float64)  # a product of integers would wrap around in silence
         if isinstance(values, pd.Categorical) and not (column.kind == "category" and self.wants_series):
             text = all(isinstance(label, str) for label in values.categories)
@@ -215,7 +215,7 @@ class Expression:
 
 
 def arrays_of(variables: Mapping[str, Any]) -> dict[str, int]:
-    """How long those variables of the caller's are that may hold a value a row."""
+    """Lengths of the caller's variables that may hold a value a row, by name."""
     kinds = (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray, list, tuple)
     found = {name: value for name, value in variables.items() if isinstance(value, kinds) and np.ndim(value)}
     return {name: len(value) for name, value in found.items() if len(value) > 1}
@@ -304,7 +304,7 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
 
 # -------------------------------------------------------------------------------------------------------- values
 class Value(NamedTuple):
-    """What a factor's code returned: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
+    """Value of a factor's code: (n, c) float64 numbers or a Categorical, with the coding C() asked for."""
 
     data: Any
     contrast: Any = None
@@ -312,7 +312,7 @@ class Value(NamedTuple):
 
     @property
     def labelled(self) -> bool:
-        """Whether this is a factor with levels."""
+        """Whether the value is a Categorical, of a factor with levels."""
         return isinstance(self.data, pd.Categorical)
 
     def take(self, rows: ndarray) -> Value:
@@ -320,7 +320,7 @@ class Value(NamedTuple):
         return self._replace(data=self.data[rows])
 
     def equals(self, other: Value) -> bool:
-        """Whether the other holds the same values."""
+        """Whether another value holds equal numbers or labels."""
         if self.labelled != other.labelled:
             return False
         if self.labelled:
@@ -446,7 +446,7 @@ _BY_VALUE = contextvars.ContextVar("by_value", default=False)
 
 @contextlib.contextmanager
 def functions_by_value() -> Iterator[None]:
-    """Leave it to the pickler which of the caller's functions it takes: cloudpickle takes any."""
+    """Let the pickler decide which of the caller's functions it takes: cloudpickle takes any."""
     token = _BY_VALUE.set(True)
     try:
         yield
@@ -524,7 +524,7 @@ class Factor:
         return data
 
     def to_record(self) -> dict[str, Any]:
-        """What is fixed as plain Python objects and arrays, without the caller's functions."""
+        """The factor as plain Python objects and arrays, without the caller's functions."""
         e = self.expression
         return {
             "code": e.code,
@@ -616,11 +616,11 @@ def fit_factor(
 def _check_words(name: str, levels: list[Any], rows: int) -> None:
     """Refuse a column of numbers that a few stray words made one of text, with about a level a row; warn of fewer
     levels, some of which are fractions, as those of a code are not."""
-    if len(levels) < MANY_LEVELS or not all(isinstance(level, str) for level in levels):
+    if len(levels) < MIN_LEVELS_OF_STRAY_WORDS or not all(isinstance(level, str) for level in levels):
         return
     numbers = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce")
     words = [level for level, number in zip(levels, numbers, strict=True) if number != number]
-    if not 0 < len(words) <= FEW_WORDS * len(levels):
+    if not 0 < len(words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels):
         return
     what = (
         f'"{name}" is a column of text, although {len(levels) - len(words)} of its {len(levels)} values are numbers; '
@@ -634,7 +634,7 @@ def _check_words(name: str, levels: list[Any], rows: int) -> None:
 
 
 def _seen(codes: ndarray, levels: int) -> ndarray:
-    """Which levels have a row, (levels,); the first rows tell as a rule that all have."""
+    """Mask of the levels that have a row, (levels,); as a rule the first rows show that all have."""
     used, start, some = np.zeros(levels, dtype=bool), 0, 8 * levels + 1000
     while start < len(codes) and not used.all():
         used |= np.bincount(codes[start : start + some], minlength=levels) > 0

@@ -112,7 +112,7 @@ def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
 
 
 def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
-    """R's habits that patsy would take for something else: "x ^ 2" is bitwise in Python."""
+    """Refuse habits of R that patsy would take for something else: "x ^ 2" is bitwise in Python."""
     for code in dict.fromkeys(itertools.chain(*right)):
         if code == ".":
             raise FormulaError('"." for all other columns is not available: name the regressors.')

@@ -172,7 +172,7 @@ def unknown(
 
 
 class _Alone(Checker):
-    """Refuses code that is not, by its syntax and what is declared, of each row alone."""
+    """Visitor that refuses code that is not of each row alone, by its syntax and by what is declared."""
 
     def __init__(self, columns: set[str], caller: Mapping[str, Any], functions: set[str], attributes: Collection[str]):
         kinds = (list, tuple, set, frozenset, dict)
@@ -220,7 +220,8 @@ class _Alone(Checker):
             raise _off(node)
 
     def _of_caller(self, node: ast.AST) -> Any:
-        """What a name of the caller's or of numpy is, or an attribute or a constant item of it; None of other code."""
+        """Object that a name of the caller's or of numpy stands for, or an attribute or constant
+        item of it; else None."""
         if isinstance(node, ast.Name):
             return None if node.id in self.columns else np if node.id in NUMPY_NAMES else self.caller.get(node.id)
         if not isinstance(node, (ast.Attribute, ast.Subscript)) or (owner := self._of_caller(node.value)) is None:
@@ -233,7 +234,7 @@ class _Alone(Checker):
             return None
 
     def _accessor(self, node: ast.Attribute) -> str:
-        """``str`` or ``dt``, through which this is got from a column; empty if through neither."""
+        """Accessor ``str`` or ``dt`` through which an attribute is got from a column; empty if through neither."""
         through = node.value
         if not isinstance(through, ast.Attribute) or through.attr not in ("str", "dt"):
             return ""
@@ -260,7 +261,7 @@ class _Alone(Checker):
             super()._call(node)
 
     def _declared(self, node: ast.Call, function: Any) -> None:
-        """A function of the caller's, of columns and numbers."""
+        """Check the call of a function of the caller's, of columns and numbers."""
         if not is_rowwise(function):
             raise _off(node)
         if isinstance(function, np.ufunc) and (node.keywords or len(node.args) > function.nin):
@@ -313,7 +314,7 @@ class _Alone(Checker):
             raise _off(node)
 
     def _mapping(self, node: ast.expr, table: bool) -> None:
-        """What gives a value of each value: a function of one, or a table of such."""
+        """Check a mapping of values to values: a function of one value, or a table."""
         if isinstance(node, ast.Lambda):
             self._lambda(node)
         elif getattr(node, "id", None) not in TYPES - self.columns and not is_rowwise(self._of_caller(node)):
@@ -322,7 +323,8 @@ class _Alone(Checker):
                 raise _off(node)
 
     def _lambda(self, node: ast.Lambda) -> None:
-        """Of its own argument, numbers, declared functions and what Python has built in; nothing that it could fill."""
+        """Check a lambda: it uses its own argument, numbers, declared functions and built-ins, and nothing
+        that it could fill."""
         own = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         if node.args.defaults or node.args.kw_defaults:
             raise _off(node)
@@ -334,7 +336,7 @@ class _Alone(Checker):
                     raise _off(name)
 
     def _setting(self, node: ast.AST) -> None:
-        """Any code without columns: a number, a list, edges."""
+        """Check a setting: any code without columns, as a number, a list or edges."""
         if self._uses_columns(node):
             raise _off(node)
 

@@ -1,4 +1,4 @@
-"""What a formula's terms are to a design: products of factors, and the columns of the table that factors need."""
+"""Terms of a formula in a design: products of factors, and the columns of the table that factors need."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Subterm(NamedTuple):
         return crossed.astype(np.min_scalar_type(-cells - 1), copy=False), np.kron(coding, contrast)
 
     def size(self, widths: Mapping[str, int]) -> int:
-        """How many columns of X this subterm makes."""
+        """Number of columns of X that the subterm makes."""
         return math.prod(self._sizes(widths))
 
     def _sizes(self, widths: Mapping[str, int]) -> list[int]:
         return [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
 
     def _columns(self, widths: Mapping[str, int]) -> tuple[ndarray, ndarray]:
-        """Which product of numbers, and which column of the crossed contrast, each column of X uses."""
+        """Places of the product of numbers and of the column of the crossed contrast that each column of X uses."""
         sizes = self._sizes(widths)
         num, cat = [], []
         for reverse in itertools.product(*(range(size) for size in reversed(sizes))):
@@ -95,7 +95,7 @@ def _products(numbers: ndarray | None, new: ndarray) -> ndarray:
 
 
 class Variable(NamedTuple):
-    """What the training rows say of one column of the table: its kind, and the categories of a categorical one."""
+    """Kind of one column of the training rows, and the categories of a categorical one."""
 
     kind: str
     categories: list[Any] | None = None

@@ -97,7 +97,7 @@ def read_arrays(
 
 @dataclass
 class BesideArrays:
-    """What stands beside arrays: the response, the offset and weights, and which rows stay.
+    """Variables beside arrays, the response, the offset and weights, and the rows that stay.
 
     Attributes
     ----------
@@ -123,7 +123,8 @@ class BesideArrays:
     def of(
         cls, endog: Any, X: Any, index: pd.Index | None, missing: str, extras: Mapping[str, Any] | None
     ) -> BesideArrays:
-        """Beside an array or a column with a row for each; `index` is that of the regressors, if they have one."""
+        """Variables beside a response, an array or a column with a row for each; `index` is that of the
+        regressors, if any."""
         left, left_index = read_endog(unmasked(endog))
         rows = RowMask(_common_index(left, left_index, X, index), missing)
         beside = _array_extras(extras, rows.index)
@@ -176,7 +177,7 @@ def read_exog(exog: Any, sparse: bool = False) -> tuple[Any, list[str], pd.Index
 
 
 def _array_names(X: ndarray) -> list[str]:
-    """statsmodels' names: ``const`` for the first constant column, ``x1, x2, ...`` for the others.
+    """Names as statsmodels gives them: ``const`` for the first constant column, ``x1, x2, ...`` for the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the names of a formula are in a source: columns, functions and the caller's variables.
+"""Names of a formula bound to a source: columns, functions and the caller's variables.
 
 Of data in parts it is refused what only a table in memory can give: masks, values beside it, code across rows.
 """
@@ -32,7 +32,7 @@ def bind(
     extras: Mapping[str, Any] | None,
     restricted: bool,
 ) -> dict[str, Any]:
-    """The fields of a `Reader` that the first table of a source tells: what the codes of a formula refer to.
+    """Fields of a `Reader` from the first table of a source: the codes of a formula with their names bound.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def bind(
 
 
 def _columns_of_caller(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> dict[str, pd.Series]:
-    """Those variables of the caller that hold a value a row of the table, by name."""
+    """Variables of the caller that hold a value a row of the table, by name."""
     borrowed, columns = {}, set(frame.columns)
     for code in codes:
         found = expressions.names(code)
@@ -96,7 +96,7 @@ def _one_a_row(value: Any, name: str, frame: pd.DataFrame, found: expressions.Na
 def subset_mask(
     subset: Any, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool, part: bool = False
 ) -> ndarray | None:
-    """Which rows `subset` leaves, None for all; of a part of a larger table it may be none."""
+    """Mask of the rows that `subset` leaves, None for all; in a part of a larger table it may leave none."""
     if subset is None:
         return None
     if isinstance(subset, str):
@@ -125,7 +125,7 @@ def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
 
 
 def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:
-    """One factor, its names found."""
+    """Bind the names of one factor's code."""
     if restricted:
         resolve(code, frame.columns, caller, safe=True)  # an unknown name first: its message is the more helpful one
         expressions.check(code, list(frame.columns))

@@ -123,7 +123,7 @@ def _bound(table: dict[str, Column], beside: BesideArrays) -> tuple[Reading, Dro
 
 
 def _column(reading: Reading, code: str, every: ndarray, all_finite: bool) -> FactorRows:
-    """A column on those of the kept rows that have it."""
+    """Values of a column on those of the kept rows that have one."""
     expression, rows = reading.bound[code], reading.rows
     column = reading.table[str(expression.bare)].take(rows.selection)
     keep = every if column.missing is None else ~column.missing

@@ -13,7 +13,15 @@ from numpy import ndarray
 from patsy import Treatment
 
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, everywhere, grid_codes, level_word
-from glmclf.data.design.feature_terms import MOST_CELLS, NUMBERS, FactorRows, Families, Term, fitting, plain_columns
+from glmclf.data.design.feature_terms import (
+    MAX_TABLE_CELLS,
+    NUMBERS,
+    FactorRows,
+    Families,
+    Term,
+    fitting,
+    plain_columns,
+)
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Factor, Value, as_value, fit_factor
 from glmclf.data.reading.settle import Reading
@@ -74,7 +82,7 @@ class Builder:
         return [self._number(term, term.name, family, 0)]
 
     def _several(self, term: Term, width: int) -> list[Feature]:
-        """A factor of several columns: a feature each."""
+        """Features of a factor of several columns, one a column."""
         code, made = term.codes[0], []
         self._fix(code, self.found[code].value, labels=False)
         for j in range(width):
@@ -98,20 +106,22 @@ class Builder:
         return Feature(name, term.name, family, (code,), expression.columns, xnames, known, (), place, bare)
 
     def _statistics(self, name: str, family: str, boolean: bool) -> tuple[str, ...]:
-        """Names of T."""
+        """Names of the statistics T of a feature."""
         names: dict[str, tuple[str, ...]] = {"gaussian": (name, f"{name}^2"), "gamma": (f"log({name})", name)}
         if family == "gaussian" and self.families.pooled:
             return (name,)
         return names.get(family, (f"{name}[T.True]" if boolean else name,))
 
     def _table(self, term: Term) -> list[Feature]:
-        """One feature with levels, or the observed cells of several factors; none if there is one only."""
+        """Feature with levels, or of the observed cells of several factors; none where there is one cell only."""
         for code in term.codes:
             self._fix(code, self._labelled(code), labels=True)
         levels = [self.factors[code].levels or [] for code in term.codes]
         sizes = tuple(len(each) for each in levels)
-        if math.prod(sizes) > MOST_CELLS:
-            raise FormulaError(f'"{term.name}" is a table of {math.prod(sizes):,} cells: more than {MOST_CELLS:,}.')
+        if math.prod(sizes) > MAX_TABLE_CELLS:
+            raise FormulaError(
+                f'"{term.name}" is a table of {math.prod(sizes):,} cells: more than {MAX_TABLE_CELLS:,}.'
+            )
         joint = len(levels) > 1
         observed = self._observed_cells(term, sizes) if joint else None
         cells = tuple(_crossed(levels, observed) if joint else levels[0])
@@ -148,7 +158,7 @@ class Builder:
         return int(np.count_nonzero(self.reading.rows.keep))
 
     def _left_out(self, term: Term, levels: tuple[Any, ...]) -> list[Feature]:
-        """No feature; new data are still checked to have the one level, of each factor, that there was."""
+        """Leave a term of one cell out; new data are still checked to have the one level of each of its factors."""
         for code, level in zip(term.codes, levels):
             factor = self.factors[code]
             factor.left_out += [other for other in factor.levels or [] if other not in (level, MISSING_LEVEL)]
@@ -210,7 +220,7 @@ class Builder:
         self.factors[code], self.coded[code] = factor, everywhere(coded, keep, factor, self.missing)
 
     def _check_observed(self, code: str, keep: ndarray) -> None:
-        """Numbers have no level for missing values."""
+        """Refuse missing numbers under missing="level": numbers have no level for missing values."""
         if keep.all():
             return
         use = 'missing="skip" or missing="drop"'

@@ -32,7 +32,7 @@ ALONE = ("skip", "level")  # missing values leave out their feature, not their r
 
 @dataclass
 class FeatureSummary:
-    """What parts show of a factor that becomes features.
+    """Summary of a factor that becomes features, added up over parts.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class FeatureSummary:
 
     @classmethod
     def of(cls, found: FactorRows, raw: Callable[[], Any], code: str, place: Place, every: bool) -> FeatureSummary:
-        """What one part shows."""
+        """Summary of a factor in one part."""
         value, missing = found.value, int((~found.keep).sum())
         seen = FactorSummary.of(value, code, place)
         if seen is None or value.labelled:
@@ -77,7 +77,7 @@ class FeatureSummary:
         return FeatureSummary(seen, few, raw if self.every or (few == few[0]).all() else None, missing, self.every)
 
     def found(self) -> FactorRows:
-        """A value that shows all of this, and whether it is anywhere missing."""
+        """Value made of the summary, which shows all of it, and whether it is anywhere missing."""
         assert self.seen is not None
         if not self.seen.width:
             value = self.seen.value(int(self.seen.used.sum()))
@@ -95,13 +95,13 @@ def _few(numbers: ndarray) -> ndarray:
 
 @dataclass
 class CellSummary:
-    """Combinations of levels that some row has; None stands for a missing one."""
+    """Combinations of levels that some row has; None stands for a missing level."""
 
     found: set[tuple[Any, ...]]
 
     @classmethod
     def of(cls, some: Sequence[FactorRows]) -> CellSummary:
-        """Combinations in one part; none of numbers, which have no joint table."""
+        """Combinations of levels in one part; none of numbers, which have no joint table."""
         if not len(some[0].keep) or not all(f.value.labelled for f in some):
             return cls(set())
         levels = [[*f.value.data.categories.tolist(), None] for f in some]
@@ -117,7 +117,7 @@ class CellSummary:
 
 @dataclass
 class FeatureReader(Reader):
-    """How a part of a source becomes features.
+    """Reader of a part of a source as features.
 
     Attributes
     ----------
@@ -151,7 +151,8 @@ class FeatureReader(Reader):
         return _own_rows(some[0], reading.table, reading.rows, None, "before")[0]
 
     def settled(self, given: pd.DataFrame, stage: str) -> Settled:
-        """Each factor's values: on the rows where all have one, or each on its own rows; `stage` as of `settle`."""
+        """Values of each factor: on the rows where all have one, or each on its own rows; `stage`
+        is that of `settle`."""
         reading = self.read(given)
         rows, table = reading.rows, reading.table
         times = None if self.part else reading.beside.get("freq_weights")
@@ -164,7 +165,7 @@ class FeatureReader(Reader):
         return Settled(reading, found)
 
     def summary(self, settled: Settled, place: Place) -> TableSummary:
-        """What settled rows show; of a table in memory nothing of features, which are made of its rows."""
+        """Summary of settled rows; for a table in memory without features, which are made of its rows."""
         reading, found = settled.reading, settled.values
         left = {code: found[code].value for code in self.left if code in found}
         if not self.part:
@@ -197,7 +198,7 @@ class FeatureReader(Reader):
         return FeatureValues(features)
 
     def builder(self, source: Source, survey: TableSummary, families: Families, notes: list[str]) -> Builder:
-        """What makes features of the rows of a table in memory, or of what all parts show."""
+        """Builder of features from the rows of a table in memory, or from the summary of all parts."""
         if isinstance(source, OneTable):
             settled = source.settled(self)
             return Builder(settled.reading, settled.values, families, self.how, notes)
@@ -211,7 +212,7 @@ def _used(bound: Mapping[str, Expression], table: Mapping[str, Column]) -> dict[
 def _alone(
     expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
 ) -> FactorRows:
-    """One factor on its own rows, of those that have a response and a weight."""
+    """Value of one factor on its own rows, of those that have a response and a weight."""
     try:
         own, values = _own_rows(expression, table, rows, times, stage)
         value = values.get(expression.code, Value(np.zeros((0, 1))))  # none in a part without such rows
@@ -223,7 +224,7 @@ def _alone(
 def _own_rows(
     expression: Expression, table: Mapping[str, Column], rows: RowMask, times: ndarray | None, stage: str
 ) -> tuple[RowMask, dict[str, Value]]:
-    """The rows that one factor has, of those that stay, and what `settle` finds there."""
+    """Rows that one factor has, of those that stay, and its values settled there."""
     one = {expression.code: expression}
     own = RowMask(rows.index, "drop", rows.part)
     own.absent(~rows.keep)
@@ -232,7 +233,7 @@ def _own_rows(
 
 
 class SummaryBuilder(Builder):
-    """Features of what all parts show."""
+    """Builder of features from the summary of all parts."""
 
     def __init__(self, reader: Any, survey: TableSummary, families: Families, notes: list[str]):
         self.survey = survey
@@ -268,5 +269,5 @@ class SummaryBuilder(Builder):
 
 
 def never_there(code: str, n: int) -> MissingDataError:
-    """A factor that no row has."""
+    """Summary of a factor that no row has."""
     return MissingDataError(f'"{code}" is missing in all {n} rows: leave it out.')

@@ -71,7 +71,8 @@ def check_beside(source: Source, **given: Any) -> None:
 
 
 def kind_of(path: str) -> str | None:
-    """How a path is read: "csv", or "parquet", as are folders and what is elsewhere; None of another kind of file."""
+    """Kind of a path's files: "csv", or "parquet", as are folders and what is elsewhere; None of
+    another kind of file."""
     kind = SUFFIXES.get(suffix_of(path))
     return "parquet" if os.path.isdir(path) or (kind is None and "://" in path) else kind
 

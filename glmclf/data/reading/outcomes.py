@@ -18,7 +18,7 @@ from glmclf.errors import DataError, FormulaError
 
 
 class NewOutcomes(NamedTuple):
-    """What happened in rows of new data.
+    """Outcomes of rows of new data.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ def read_outcomes(
 
 
 def _full(value: Any, frame: pd.DataFrame) -> Any:
-    """One number for all rows as one a row."""
+    """Array of one number a row from one number for all rows."""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     return np.full(len(frame), float(value)) if number else value
 

@@ -32,7 +32,7 @@ __all__ = ["ReadTable", "ReadParts", "read_formula"]
 
 @dataclass(frozen=True)
 class ReadParts:
-    """What reading a source of parts gives a model.
+    """Result of reading a source of parts: the design, the response and sums over the rows.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ReadParts:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a summary says of the rows."""
+        """Facts about the rows for a summary."""
         s = self.survey
         order = list(dict.fromkeys([*self.extras.values(), *self.reader.columns, *self.reader.bound, *s.masks]))
         return {
@@ -165,7 +165,7 @@ def responded(response: Respond, source: Source, reader: Reader, survey: TableSu
 
 
 def surveyed(source: Source, reader: Reader) -> TableSummary:
-    """All that the parts show, transforms memorised on the way; a table in memory is settled once and for all."""
+    """Summary of all parts, transforms memorised on the way; a table in memory is settled once and for all."""
     if isinstance(source, OneTable):
         return reader.summary(source.settled(reader), WHOLE)
     columns, memories = reader.wanted, reader.memories()

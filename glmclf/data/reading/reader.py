@@ -30,7 +30,7 @@ from glmclf.data.table.rows import ReadTable, RowMask, read_extras, weigh
 
 @dataclass
 class Reader:
-    """How a part of a source becomes rows of a model.
+    """Reader of a part of a source as rows of a model.
 
     Attributes
     ----------
@@ -107,18 +107,18 @@ class Reader:
         return Digests.of(table | groups | {self.extras[keyword]: values for keyword, values in beside.items()})
 
     def settled(self, given: pd.DataFrame, stage: str) -> Settled:
-        """The rows of a part that are complete, and what the factors are there; `stage` as of `settle`."""
+        """Complete rows of a part, with the values of the factors there; `stage` is that of `settle`."""
         reading = self.read(given)
         times = None if self.part else reading.beside.get("freq_weights")
         values = settle(self.bound, reading.table, reading.rows, self.left, times, stage)
         return Settled(reading, values)
 
     def survey(self, given: pd.DataFrame, place: Place, stage: str) -> TableSummary:
-        """What one part shows; `stage` as of `settle`."""
+        """Summary of one part; `stage` is that of `settle`."""
         return self.summary(self.settled(given, stage), place)
 
     def summary(self, settled: Settled, place: Place) -> TableSummary:
-        """What settled rows show."""
+        """Summary of settled rows."""
         values = settled.values
         factors = {c: s for c, v in values.items() if (s := FactorSummary.of(v, c, place, c in self.left)) is not None}
         left = {code: values[code] for code in self.left if code in values}
@@ -179,7 +179,7 @@ class Reader:
         return [found] if found else []
 
     def memorised(self, given: pd.DataFrame, place: Place, g: Callable, some: list[Expression]) -> Watched:
-        """``g(columns, times, first)`` of the complete rows of one part, for transforms of some factors."""
+        """Value of ``g(columns, times, first)`` for the complete rows of one part, for transforms of some factors."""
         reading = self.read(given)
         rows = self._remembered(reading, some)
         times = reading.beside.get("freq_weights")

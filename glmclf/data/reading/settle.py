@@ -1,4 +1,4 @@
-"""Each factor's values on the rows that have them: incomplete rows are left out, and transforms memorise the rest."""
+"""Values of each factor on the rows that have them: incomplete rows are left out, and transforms memorise the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
-from glmclf.data.transforms.memory import MOST_REPEATED, memorise
+from glmclf.data.transforms.memory import MAX_REPEATED_ROWS, memorise
 from glmclf.errors import DataError
 
 
@@ -77,7 +77,7 @@ def settle(
     times: ndarray | None,
     stage: str = "whole",
 ) -> dict[str, Value]:
-    """Each factor's values on the rows where all have one, transforms memorised on exactly these rows.
+    """Values of each factor on the rows where all have one, transforms memorised on exactly these rows.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
@@ -123,7 +123,7 @@ def _whole_values(
         if expression.across:
             expression.prepare()
             whole[code] = value_of(expression, table, n)
-    if times is None or not whole or not 0 < np.nansum(times) <= MOST_REPEATED:
+    if times is None or not whole or not 0 < np.nansum(times) <= MAX_REPEATED_ROWS:
         return whole
     where = np.repeat(np.arange(n), np.nan_to_num(times).astype(np.int64))
     repeated = {name: column.take(where) for name, column in table.items()}
@@ -148,7 +148,7 @@ def _scattered(value: Value, rows: RowMask, code: str) -> ndarray:
 
 
 def _lost(rows: RowMask, masks: dict[str, ndarray]) -> bool:
-    """Drop rows in which a factor came out as NaN; whether there were any."""
+    """Drop rows in which a factor came out as NaN, and return whether there were any."""
     found = {code: mask for code, mask in masks.items() if mask.any()}
     full = {}
     for code, mask in found.items():

@@ -1,4 +1,4 @@
-"""What the parts of a source show before anything is fitted: levels, kinds, ranges and counts, which add up.
+"""Summaries of the parts of a source, before anything is fitted: levels, kinds, ranges and counts, which add up.
 
 A `TableSummary` is all that a design and a response need to know of the rows, whichever parts they come in.
 """
@@ -15,13 +15,13 @@ from numpy import ndarray
 from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.formula.factors import Value
 from glmclf.data.formula.terms import Variable
-from glmclf.data.response.response import SHOWN
+from glmclf.data.response.response import MAX_COUNTED_NUMBERS
 from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests
 from glmclf.data.table.frame import Column, in_order, of_one_type, quoted
 from glmclf.errors import DataError
 
-MOST_CLASSES = 10_000  # distinct values of a response that are kept
+MAX_CLASSES = 10_000  # distinct values of a response that are kept
 TRUTH = "True and False"
 ONE = "1 column of numbers"
 OUTCOMES = {TRUTH, ONE, "numbers as labels"}  # kinds of a response that are numbers where parts have several
@@ -29,7 +29,7 @@ OUTCOMES = {TRUTH, ONE, "numbers as labels"}  # kinds of a response that are num
 
 @dataclass
 class FactorSummary:
-    """What parts show of a factor: numbers of some width, or levels and which of them have a row.
+    """Summary of a factor, added up over parts: numbers of some width, or levels and which of them have a row.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class FactorSummary:
 
     @classmethod
     def of(cls, value: Value, code: str, place: Place, left: bool = False) -> FactorSummary | None:
-        """What one part shows; None without rows."""
+        """Summary of one part; None without rows."""
         if not len(value.data):
             return None
         if not value.labelled:
@@ -83,7 +83,7 @@ class FactorSummary:
 
     @property
     def kind(self) -> str:
-        """What it is, for a message."""
+        """Kind of the factor, for a message."""
         if self.width:
             return ONE if self.width == 1 else f"{self.width} columns of numbers"
         if self.levels == [False, True] or set(map(type, self.categories)) == {bool}:
@@ -122,7 +122,7 @@ def _united(a: list[Any], b: list[Any], name: str) -> list[Any]:
 
 @dataclass
 class ColumnSummary:
-    """What parts show of a column of the table: its kind, categories, range of numbers, and whether it has a value."""
+    """Summary of a column, added up over parts: its kind, categories, range of numbers, and whether it has a value."""
 
     name: str
     kind: str
@@ -136,7 +136,7 @@ class ColumnSummary:
 
     @classmethod
     def of(cls, column: Column, name: str, place: Place, left: bool) -> ColumnSummary | None:
-        """What one part shows; None without rows."""
+        """Summary of one part; None without rows."""
         if not len(column.values):
             return None
         low, high, categories, ordered = np.nan, np.nan, None, False
@@ -180,7 +180,7 @@ class ColumnSummary:
 
 
 def _alike(name: str, a: pd.Series, b: pd.Series) -> list[pd.Series]:
-    """Both; True and False as 1 and 0 beside numbers, which they are equal to."""
+    """Values of both parts, True and False as the 1 and 0 that they equal beside numbers."""
     truth = [pd.api.types.infer_dtype(c) == "boolean" for c in (a, b)]
     both = [c.astype(np.int64) if is_truth and not all(truth) else c for c, is_truth in zip((a, b), truth, strict=True)]
     return of_one_type(name, *both)
@@ -195,7 +195,7 @@ class ResponseSummary:
 
     @classmethod
     def of(cls, names: list[str], values: list[Any]) -> ResponseSummary | None:
-        """What one part shows; None without rows."""
+        """Summary of one part; None without rows."""
         columns = [v.reset_index(drop=True) if isinstance(v, pd.Series) else pd.Series(v) for v in values]
         return cls(names, columns)._few() if len(columns[0]) else None
 
@@ -206,9 +206,9 @@ class ResponseSummary:
     def _few(self) -> ResponseSummary:
         if len(self.columns) == 1:
             values = self.columns[0].drop_duplicates(ignore_index=True)
-            if len(values) <= MOST_CLASSES or values.dtype.kind not in "iuf":
+            if len(values) <= MAX_CLASSES or values.dtype.kind not in "iuf":
                 return ResponseSummary(self.names, [values])
-        rows = set(range(2 * SHOWN if len(self.columns) == 1 else 0))  # so that they are seen to be many
+        rows = set(range(2 * MAX_COUNTED_NUMBERS if len(self.columns) == 1 else 0))  # so that they are seen to be many
         for column in self.columns:
             v = pd.to_numeric(column).to_numpy(dtype=float)
             rows |= {int(v.argmin()), int(v.argmax()), int((v != np.floor(v)).argmax())}
@@ -217,7 +217,7 @@ class ResponseSummary:
 
 @dataclass
 class TableSummary(Summed):
-    """What the parts of a source add up to before anything is fitted.
+    """Summary of all parts of a source, before anything is fitted.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def decode_response(stored: Mapping[str, Any]) -> BinaryResponse | MultinomialRe
 
 
 def _label_dtype(name: str) -> Any:
-    """The dtype of that name; plain objects where this pandas does not have it."""
+    """The dtype of a name; plain objects where the installed pandas does not have it."""
     try:
         return pd.api.types.pandas_dtype(name)
     except TypeError:

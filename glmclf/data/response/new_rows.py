@@ -63,7 +63,7 @@ def _numbers(column: Any, name: str) -> ndarray:
 
 
 def counts_of_two(names: list[str], values: list[Any], index: pd.Index) -> ndarray:
-    """Failures and successes, (n, 2)."""
+    """Counts of failures and successes, (n, 2)."""
     columns = _counts(names, values, index)
     if len(columns) != 2:
         raise DataError(f"counts of successes and failures are two columns; found {quoted(names)}")

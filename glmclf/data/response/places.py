@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-PART = 65_536  # rows at a time, so that what is made of them on the way stays in the cache
+PLACED_ROWS = 65_536  # rows at a time, so that what is made of them on the way stays in the cache
 
 
 def distinct(values: ndarray) -> tuple[ndarray, ndarray]:
@@ -22,24 +22,24 @@ def distinct(values: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def seen(codes: ndarray, low: int, size: int) -> ndarray:
-    """Which of low, low + 1, ..., low + size - 1 are among the codes, (size,)."""
+    """Mask of low, low + 1, ..., low + size - 1 that are among the codes, (size,)."""
     there = np.zeros(size, dtype=bool)
-    for start in range(0, len(codes), PART):
-        there |= np.bincount(_less(codes[start : start + PART], low), minlength=size) > 0
+    for start in range(0, len(codes), PLACED_ROWS):
+        there |= np.bincount(_less(codes[start : start + PLACED_ROWS], low), minlength=size) > 0
     return there
 
 
 def looked_up(table: ndarray, codes: ndarray, low: int = 0) -> ndarray:
-    """table[codes - low], by parts: numpy makes wide numbers of an index."""
+    """Entries table[codes - low], by parts, as numpy makes wide numbers of an index."""
     out = np.empty(len(codes), dtype=table.dtype)
-    for start in range(0, len(codes), PART):
-        rows = slice(start, start + PART)
+    for start in range(0, len(codes), PLACED_ROWS):
+        rows = slice(start, start + PLACED_ROWS)
         np.take(table, _less(codes[rows], low), out=out[rows], mode="clip")
     return out
 
 
 def _less(codes: ndarray, low: int) -> ndarray:
-    """codes - low as int64; the differences are small, but codes may be at the ends of their type."""
+    """Differences codes - low as int64; the differences are small, but codes may be at the ends of their type."""
     wide = codes if codes.dtype.itemsize == 8 else codes.astype(np.int64)
     return (wide - wide.dtype.type(low)).astype(np.int64, copy=False)
 

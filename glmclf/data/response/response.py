@@ -16,7 +16,7 @@ from glmclf.data.response.places import distinct, looked_up, narrowest, seen
 from glmclf.data.table.frame import Column, quoted, read_column, unusable
 from glmclf.errors import DataError
 
-SHOWN = 20  # distinct numbers of a response that are counted
+MAX_COUNTED_NUMBERS = 20  # distinct numbers of a response that are counted
 
 
 @dataclass
@@ -138,7 +138,7 @@ class BinaryResponse:
         return cls(successes, trials, "counts", name, [0, 1])
 
     def describe(self) -> str:
-        """What is modelled, as ``P(y = 'yes')`` or ``successes of died + alive``."""
+        """Name of what is modelled, as ``P(y = 'yes')`` or ``successes of died + alive``."""
         if self.kind == "counts":
             return f"successes of {self.name}"
         if self.kind == "fraction":
@@ -334,7 +334,7 @@ class MultinomialResponse:
         return np.array([self.levels.index(c) for c in self.classes])
 
     def describe(self) -> str:
-        """What is modelled, as ``P(mode = level), base 'bus'``."""
+        """Name of what is modelled, as ``P(mode = level), base 'bus'``."""
         return f"P({self.name} = level) against {self.reference!r}"
 
     def decode(self, codes: Any, missing: Any = None) -> Any:
@@ -472,7 +472,7 @@ def _same(event: Any, level: Any) -> bool:
 
 
 def _from_numbers(name: str, values: ndarray, dtype: Any, event: Any) -> BinaryResponse:
-    """0/1, two numbers when an event is named, or fractions."""
+    """Response from numbers: 0/1, two numbers when an event is named, or fractions."""
     one = values == 1
     binary = bool((one | (values == 0)).all())
     found = values[[one.argmin(), one.argmax()]] if binary else np.unique(values) if event is not None else values
@@ -493,14 +493,15 @@ def _from_numbers(name: str, values: ndarray, dtype: Any, event: Any) -> BinaryR
 def _not_binary(name: str, found: ndarray, event: Any) -> DataError:
     levels = found.tolist()
     shown = f"{len(levels)} values: {quoted(levels, 5)}"
-    if len(levels) > SHOWN:  # of a stream, which does not keep all
-        shown = f"more than {SHOWN} values, such as {quoted(levels[:5])}"
+    if len(levels) > MAX_COUNTED_NUMBERS:  # of a stream, which does not keep all
+        shown = f"more than {MAX_COUNTED_NUMBERS} values, such as {quoted(levels[:5])}"
     what = f'the response "{name}" holds numbers other than 0 and 1 ({shown})'
     if len(levels) == 1:
         return DataError(f"{what}: one class only. A model needs both.")
     if len(levels) == 2:
         return DataError(f"{what}. Name the event, event={levels[1]!r}, or code the response as 0 and 1.")
-    hint = "More than two classes are for MNLogit" if len(levels) <= SHOWN else "Numbers need a linear model"
+    few = len(levels) <= MAX_COUNTED_NUMBERS
+    hint = "More than two classes are for MNLogit" if few else "Numbers need a linear model"
     return DataError(f"{what}. {hint}; a cut such as I({name} > {levels[len(levels) // 2]:g}) makes two classes.")
 
 

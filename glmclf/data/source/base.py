@@ -21,13 +21,13 @@ from glmclf.data.source.digests import AGAIN, Ledger
 from glmclf.data.table.frame import as_frame, close_to, quoted
 from glmclf.errors import DataError
 
-ROWS = 2**17  # of a part that is cut out of a file
-ENOUGH = 20  # rows that tell whether the value of one depends on others
-AHEAD = 2  # parts that are read while another is worked on
+PART_ROWS = 2**17  # rows of a part that is cut out of a file
+FIRST_ROWS = 20  # rows that tell whether the value of one depends on others
+MAX_PARTS_AHEAD = 2  # parts that are read while another is worked on
 
 
 class Place(NamedTuple):
-    """Where a part is in its source: its number from 0, and how a message calls it."""
+    """Place of a part in its source: its number from 0, and its name in messages."""
 
     number: int
     name: str
@@ -37,7 +37,8 @@ class Place(NamedTuple):
 
 
 def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
-    """``f(part, place)``, its errors with the place and the kind of source, unless all rows are asked for."""
+    """Value of ``f(part, place)``, whose errors name the place and the kind of source, unless all
+    rows are asked for."""
     try:
         return f(part, place)
     except RowsElsewhereError:
@@ -49,12 +50,12 @@ def of_part(f: Callable, part: Any, place: Place, kind: str) -> Any:
 
 
 def of_rows(f: Callable, arrays: tuple, place: Place) -> Any:
-    """``f(*arrays, number)``; nothing where there are no rows."""
+    """Value of ``f(*arrays, number)`` for the arrays of a part; None where there are no rows."""
     return f(*arrays, place.number) if arrays else None
 
 
 def some_of(arrays: tuple, most: int) -> tuple:
-    """The first rows of arrays, of which some may be None."""
+    """First rows of the arrays of a part, of which some may be None."""
     return tuple(None if a is None else a[:most] for a in arrays)
 
 
@@ -78,16 +79,16 @@ def with_columns(table: Any, columns: list[Any], place: Place, kind: str) -> pd.
 
 
 def first_of(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The first table of `ENOUGH` rows, or as many of shorter ones if they are alike; else the longest."""
+    """The first table of `FIRST_ROWS` rows, or as many of shorter ones if they are alike; else the longest."""
     short: list[pd.DataFrame] = []
     for table in tables:
-        if len(table) >= ENOUGH:
+        if len(table) >= FIRST_ROWS:
             return table
         if short and not len(short[-1]):
             short.pop()
         if len(table) or not short:
             short.append(table)
-        if sum(map(len, short)) >= ENOUGH:
+        if sum(map(len, short)) >= FIRST_ROWS:
             break
     if all(table.dtypes.equals(short[0].dtypes) for table in short):
         return pd.concat(short)
@@ -124,17 +125,17 @@ class Source:
 
     @functools.cached_property
     def ledger(self) -> Ledger:
-        """What it gave at first."""
+        """Ledger of what the source gave at first."""
         return Ledger(self.kind, self.same_parts)
 
     def tables(self, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        """The parts in their order with the place of each, ``part 3``, with these columns only, by default all that the
-        source has."""
+        """The parts in their order with the place of each, ``part 3``, with these columns only, by default all
+        that the source has."""
         wanted = self.names if columns is None else columns
         return ((with_columns(table, wanted, place, self.kind), place) for table, place in self._given(columns))
 
     def _given(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        """The parts as they are, at least one."""
+        """Parts of the source as they are given, at least one."""
         nothing = True
         for table, place in self._tables(columns):
             nothing = False
@@ -173,7 +174,7 @@ class Source:
             yield self._labelled(of_part(lambda table, _: f(table), part, place, self.kind))
 
     def _labelled(self, rows: Any) -> Any:
-        """What was made of rows, with the index that they have in one table in memory."""
+        """Values made of rows, with the index that the rows have in one table in memory."""
         return rows
 
     def sum_of_rows(self, reader: Callable, f: Callable, columns: list[str] | None = None) -> Any:
@@ -187,7 +188,7 @@ class Source:
             return self.added(f, parts)
 
     def added(self, f: Callable, parts: Iterable[tuple[Any, Place]]) -> Any:
-        """Sum of ``f(part, place)`` over parts that are there."""
+        """Sum of ``f(part, place)`` over parts in memory."""
         total = None
         for part, place in parts:
             total = joined(total, of_part(f, part, place, self.kind))
@@ -211,7 +212,7 @@ class _Ahead:
 
     def __init__(self, items: Iterator[Any]):
         self._items = items
-        self._queue: queue.Queue = queue.Queue(AHEAD)
+        self._queue: queue.Queue = queue.Queue(MAX_PARTS_AHEAD)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._make, daemon=True)
 

@@ -55,7 +55,7 @@ class Calls(Source):
             yield (frame if columns is None else frame[columns]).copy(), place  # the function may fill its memory anew
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
-        """The tables; an error of the function's own says which was wanted."""
+        """Tables of the function, whose own errors get a note of the part that was wanted."""
         made = 0
         try:
             for table in tables:
@@ -67,7 +67,7 @@ class Calls(Source):
 
 
 def _is_nothing(table: Any) -> bool:
-    """Whether it is a table without rows and columns."""
+    """Whether an object is a table without rows and columns."""
     return isinstance(table, pd.DataFrame) and table.shape == (0, 0)
 
 

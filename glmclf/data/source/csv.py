@@ -14,7 +14,7 @@ import pandas as pd
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
 from glmclf.data.source.paths import short
-from glmclf.data.table.frame import EXACT
+from glmclf.data.table.frame import MAX_EXACT_INTEGER
 from glmclf.errors import DataError
 
 DEFAULT_TEXT = pd.Series(["text"]).dtype
@@ -22,7 +22,7 @@ NUMBERS, TRUTH, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  
 
 
 class Csv(Source):
-    """A CSV file, read in parts of `ROWS` rows.
+    """A CSV file, read in parts of `PART_ROWS` rows.
 
     Columns hold in all parts what they hold in the first one: numbers, True and False, or text. Where that is text,
     numbers are read as text, too; other differences are errors.
@@ -47,7 +47,7 @@ class Csv(Source):
         wanted = None if columns is None or self._whole else set(columns).__contains__  # a list would shift columns
         held: dict[Any, tuple[str, Place]] = {}  # what columns hold, and where that was first seen
         for number, table in enumerate(self._read(usecols=wanted, dtype=self._text)):
-            place = Place(number, f"part {number + 1} (rows from {number * base.ROWS})")
+            place = Place(number, f"part {number + 1} (rows from {number * base.PART_ROWS})")
             made = {name: _typed(table[name]) for name in used if name in table}
             for name, (_, kind) in made.items():
                 if kind != NOTHING and held.setdefault(name, (kind, place))[0] != kind:
@@ -60,17 +60,17 @@ class Csv(Source):
         return DataError(
             f'{self.kind}: column "{name}" holds {kind} in {first} and {other} in {place}, but a column of a file that '
             "is read in parts has one type. Write it in one way, or say its type: pass a function without arguments "
-            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.ROWS})'
+            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.PART_ROWS})'
         )
 
     def _read(self, **how: Any) -> Iterator[pd.DataFrame]:
-        options = {"chunksize": base.ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
+        options = {"chunksize": base.PART_ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
         with self._named(), pd.read_csv(self.path, **options) as parts:
             yield from parts
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """What cannot be read is named."""
+        """Name the file in errors of what cannot be read."""
         try:
             yield
         except UnicodeDecodeError as error:
@@ -94,7 +94,7 @@ def _typed(column: pd.Series) -> tuple[pd.Series, str]:
     if dtype.kind in "iu":
         if not column.isna().any():
             return column.astype(np.dtype(dtype.kind + "8")), NUMBERS
-        beyond = (column >= EXACT).any() or (dtype.kind == "i" and (column <= -EXACT).any())
+        beyond = (column >= MAX_EXACT_INTEGER).any() or (dtype.kind == "i" and (column <= -MAX_EXACT_INTEGER).any())
         return column if beyond else column.astype(np.float64), NUMBERS
     if dtype.kind == "f":
         return column.astype(np.float64), NUMBERS

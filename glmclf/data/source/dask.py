@@ -26,7 +26,7 @@ import pandas as pd
 from glmclf.core.rows.blocks import alone
 from glmclf.core.rows.summed import joined
 from glmclf.data.source.base import (
-    ROWS,
+    PART_ROWS,
     Place,
     Source,
     first_of,
@@ -41,19 +41,19 @@ from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
 
 KIND = "the Dask DataFrame"
-TOGETHER = 2**17  # rows of small partitions that are one task
-A_WORKER = 4  # tasks that a worker has at the least, if there are so many partitions
-FEW = 2000  # rows that show what the others are like
-LEVELS = 3  # of the tree of sums that are one task
-JOINED = 2**13  # rows of neighbouring partitions that are one table, at the least
-TABLES = 64  # of joined partitions, at the least
-ROOM = 2**28  # bytes of arrays that are kept in this process
+MAX_ROWS_PER_TASK = 2**17  # rows of small partitions that are one task
+MIN_TASKS_PER_WORKER = 4  # tasks of a worker, if there are so many partitions
+SAMPLE_ROWS = 2000  # rows that show what the other rows of a frame are like
+TREE_LEVELS_PER_TASK = 3  # levels of the tree of sums that are one task
+MIN_ROWS_PER_TABLE = 2**13  # rows of neighbouring partitions that are one table
+MIN_TABLES = 64  # tables of joined partitions
+MAX_BYTES_IN_PROCESS = 2**28  # bytes of arrays that are kept in this process
 
 Range = tuple[int, int]
 
 
 class LostError(DataError):
-    """What a cluster kept is gone."""
+    """Error of arrays or partitions that a cluster kept and has lost."""
 
 
 class Dask(Source):
@@ -150,7 +150,7 @@ class Dask(Source):
             raise
 
     def _arrays(self, client: Any, reader: Callable, columns: list[str] | None) -> dict[Range, Any]:
-        """What the reader makes of the tables, kept by the workers as long as the reader lives."""
+        """Arrays that the reader makes of the tables, kept by the workers as long as the reader lives."""
         import dask
 
         if self._kept.get(id(reader), ("",))[0] == client.id:
@@ -166,18 +166,18 @@ class Dask(Source):
         return kept
 
     def _room(self, reader: Callable) -> Room | None:
-        """Where this process keeps what the reader makes; None where tasks are in other processes."""
+        """Room in which this process keeps what the reader makes; None where tasks are in other processes."""
         if not self._here():
             return None
         name, room = self._kept.get(id(reader), ("", None))
         if name != "here":
             taken = sum(other.taken for name, other in list(self._kept.values()) if name == "here")
-            room = Room(ROOM - taken)
+            room = Room(MAX_BYTES_IN_PROCESS - taken)
             self._keep(reader, "here", room)
         return room
 
     def _keep(self, reader: Callable, where: str, kept: Any) -> None:
-        """Keep something as long as the reader lives."""
+        """Keep arrays, or a room for them, as long as the reader lives."""
         if id(reader) not in self._kept:
             weakref.finalize(reader, self._kept.pop, id(reader), None).atexit = False
         self._kept[id(reader)] = where, kept
@@ -207,7 +207,7 @@ class Dask(Source):
         if self._joined is None:
             return [(i, i + 1) for i in range(n)]
         ends = np.cumsum([0, *self._rows])
-        most = min(TOGETHER, ends[-1] // (A_WORKER * self._workers()))
+        most = min(MAX_ROWS_PER_TASK, ends[-1] // (MIN_TASKS_PER_WORKER * self._workers()))
         leaves, waiting = [], [(0, n)]
         while waiting:
             i, j = waiting.pop()
@@ -218,7 +218,7 @@ class Dask(Source):
         return leaves
 
     def _total(self, f: Callable, inputs: dict[Range, Any], graph: Any, runs: list[Range], parts: list[Any]) -> Any:
-        """Sum of ``f(input, number)`` over the tables; inputs are keys of the graph."""
+        """Sum of ``f(input, number)`` over the tables, whose inputs are keys of the graph."""
         name = _named("sum")
         layer: dict[Any, Any] = {name: self._sent(f)}
 
@@ -229,7 +229,7 @@ class Dask(Source):
             elif levels:
                 return [sums(i, _middle(i, j), levels - 1), sums(_middle(i, j), j, levels - 1)]
             else:
-                layer[name, i, j] = (_added, sums(i, j, LEVELS))
+                layer[name, i, j] = (_added, sums(i, j, TREE_LEVELS_PER_TASK))
             return name, i, j
 
         found = _loaded(self._computed(parts, *_tasks([sums(0, len(runs), 0)], name, layer, graph))[0])
@@ -238,7 +238,7 @@ class Dask(Source):
         return found
 
     def _computed(self, parts: list[Any], *tasks: Any) -> Any:
-        """What tasks upon these partitions give; an error of theirs names the partition."""
+        """Results of tasks upon partitions; an error of a task names the partition."""
         import dask
 
         try:
@@ -254,7 +254,7 @@ class Dask(Source):
         raise error.with_traceback(None)
 
     def _named_error(self, failed: Exception, parts: list[Any]) -> Exception:
-        """What tells a user of this why partitions cannot be computed."""
+        """Error that tells a user why partitions cannot be computed."""
         what = f"{type(failed).__name__}: {' '.join(str(failed).split())}"
         if isinstance(failed, CancelledError) or "Missing dependency" in what:
             return LostError(
@@ -372,19 +372,19 @@ def _named(what: str) -> str:
 
 
 def _middle(i: int, j: int) -> int:
-    """Where tables from i up to j are parted: after the largest power of two of them."""
+    """Number of the table at which those from i up to j are parted: after the largest power of two of them."""
     return i + (1 << (j - i - 1).bit_length() - 1)
 
 
 def place_of(number: int, run: Range | None = None) -> Place:
-    """Of a table by its number, and the partitions that it has."""
+    """Place of a table by its number and its partitions."""
     i, j = run or (number, number + 1)
     return Place(number, f"partition {i}" if j - i == 1 else f"partitions {i} to {j - 1}")
 
 
 def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
     """Runs of partitions that are one table: of few rows, and of the same types."""
-    most = max(JOINED, min(ROWS, sum(rows for rows, _ in shapes) // TABLES))
+    most = max(MIN_ROWS_PER_TABLE, min(PART_ROWS, sum(rows for rows, _ in shapes) // MIN_TABLES))
     starts, together, now = [0], 0, ""
     for number, (rows, types) in enumerate(shapes):
         if together and rows and (types != now or together + rows > most):
@@ -396,7 +396,8 @@ def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
 
 
 def chosen(data: Any, columns: list[str]) -> Any:
-    """Some columns, where a reader of files sees that; otherwise left to the tasks, whose errors name the partition."""
+    """Selection of columns, where a reader of files sees it; otherwise left to the tasks, whose errors
+    name the partition."""
     expression = _optimised(data, columns).expr
     while type(expression).__name__ == "Projection":
         expression = expression.frame
@@ -404,13 +405,13 @@ def chosen(data: Any, columns: list[str]) -> Any:
 
 
 def projected(data: Any, columns: list[str]) -> Any:
-    """The same partitions with some columns, where a reader of files sees that; otherwise as they are."""
+    """Partitions with some columns, where a reader of files sees that; otherwise with all."""
     found = _optimised(data, columns)
     return data if found is data or type(found.expr).__name__ == "Projection" else data[columns]
 
 
 def _optimised(data: Any, columns: list[str]) -> Any:
-    """Some columns as Dask would read them; all where its own optimiser fails, as it does of ``categorize()``."""
+    """Columns as Dask would read them; all columns where its own optimiser fails, as it does on ``categorize()``."""
     try:
         some = data[columns].optimize(fuse=False)
         some.to_delayed()
@@ -420,7 +421,7 @@ def _optimised(data: Any, columns: list[str]) -> Any:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether this is a collection of Dask's."""
+    """Whether an object is a collection of Dask's."""
     return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
@@ -479,7 +480,7 @@ def _arrived(pickled: bytes) -> Sent:
 
 # ------------------------------------------------------------------------------------------------ within a task
 class PartitionError(Exception):
-    """Carries an error of ours out of a task.
+    """Error that carries one of glmclf's own out of a task.
 
     Parameters
     ----------
@@ -525,7 +526,7 @@ def _table(columns: list[Any] | None, tables: Any, run: Range) -> pd.DataFrame:
 
 
 def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """Tables one below another; of columns of unequal types, the values stay as they are."""
+    """Tables stacked one below another; in columns of unequal types, the values stay as they are."""
     some = [table for table in tables if len(table)] or tables[:1]
     if len(some) == 1:
         return some[0]
@@ -564,13 +565,13 @@ def _read(reader: Callable, columns: list[Any], runs: list[Range], tables: Any, 
 
 
 def _made(work: bytes, first: int, parts: list[Any]) -> Kept:
-    """What is kept of a run of tables: ``f(part, number)`` of each."""
+    """Arrays kept of a run of tables: ``f(part, number)`` of each."""
     f = _loaded(work)
     return Kept(f(part, first + i) for i, part in enumerate(parts))
 
 
 def _few(table: Any) -> Any:
-    return table.iloc[:FEW]
+    return table.iloc[:SAMPLE_ROWS]
 
 
 def _read_few(reader: Callable, columns: list[Any], runs: list[Range], most: int, tables: Any, number: int) -> tuple:
@@ -578,14 +579,14 @@ def _read_few(reader: Callable, columns: list[Any], runs: list[Range], most: int
 
 
 def _under(state: dict[str, Any], f: Callable, part: Any, number: int) -> Any:
-    """``f(part, number)`` with numpy's error state of the caller, alone in its thread."""
+    """Value of ``f(part, number)`` with numpy's error state of the caller, alone in its thread."""
     with alone(), np.errstate(**state), _carried():
         return f(part, number)
 
 
 @contextmanager
 def _carried() -> Iterator[None]:
-    """Carry errors out of a task as they are."""
+    """Carry the errors of a task out of it as they are."""
     try:
         yield
     except PartitionError:
@@ -600,7 +601,7 @@ def _loaded(value: Any) -> Any:
 
 
 def _sum(work: Any, first: int, parts: list[Any]) -> Any:
-    """The subtree of a run of tables."""
+    """Sum of a run of tables, as a subtree of the sum of all tables."""
     f = _loaded(work)
 
     def total(i: int, j: int) -> Any:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.summed import Summed, added_by, joined
-from glmclf.data.table.frame import EXACT, Column, read_column
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, Column, read_column
 from glmclf.errors import DataError
 
 AGAIN = "it must give the same tables each time"
@@ -23,7 +23,7 @@ MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
 
 @dataclass(frozen=True)
 class Digest:
-    """What a hash of each value of a column adds up to modulo 2**64; + is that of both.
+    """Sum of a hash of each value of a column, modulo 2**64; + adds the digest of more rows.
 
     There is no tolerance: bits of numbers as float64 and of labels, equal for equal values of whatever type.
 
@@ -42,13 +42,13 @@ class Digest:
 
     @classmethod
     def of(cls, values: Any) -> Digest:
-        """Of a Column, a Series or an array."""
+        """Digest of a Column, a Series or an array."""
         codes = _codes(values)
         # integers: not by BLAS, whose threads wait for each other on a busy machine
         return cls(len(codes), int(codes.sum()), int(np.einsum("i,i", codes, _places(len(codes)))))
 
     def of_part(self, number: int) -> Digest:
-        """Of rows that are a part of this number."""
+        """Digest of rows that are the part of a number."""
         odd = int(pd.util.hash_array(np.array([number], dtype=np.uint64))[0]) | 1
         return Digest(self.n, self.alike, self.placed * odd % WRAP)
 
@@ -56,13 +56,13 @@ class Digest:
         return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
 
     def like(self, other: Digest, places: bool = True) -> bool:
-        """Whether the rows are the same; without places, whatever their order."""
+        """Whether two digests are of the same rows; without places, whatever their order."""
         placed = not places or self.placed == other.placed
         return self.n == other.n and self.alike == other.alike and placed
 
 
 def _codes(values: Any) -> ndarray:
-    """A hash of each value."""
+    """Hash of each value of a column."""
     if isinstance(values, np.ndarray):
         return _of_numbers(values, None)
     if isinstance(values, pd.Series):
@@ -85,7 +85,7 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     numbers = values.astype(np.float64)
     numbers += 0.0  # which makes 0 of -0
     bits: ndarray = numbers.view(np.uint64)
-    if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= EXACT).any():
+    if values.dtype.kind in "iu" and len(values) and (np.abs(numbers) >= MAX_EXACT_INTEGER).any():
         bits = bits + ODD * _below_floats(values, numbers)
     codes = pd.util.hash_array(bits)
     lost = np.isnan(numbers) if missing is None else missing | np.isnan(numbers)
@@ -95,7 +95,7 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
 
 
 def _below_floats(values: ndarray, numbers: ndarray) -> ndarray:
-    """What floats do not hold of whole numbers, modulo 2**64: 0 of those that they hold."""
+    """Part of whole numbers that floats do not hold, modulo 2**64: 0 for those that floats hold."""
     held: ndarray = np.where(numbers >= 2.0**63, numbers - 2.0**64, numbers).astype(np.int64)
     return values.astype(np.uint64) - held.astype(np.uint64)
 
@@ -112,15 +112,15 @@ def _places(n: int) -> ndarray:
 
 
 class Digests(dict[str, Digest]):
-    """Digests of columns by name; + is those of both parts."""
+    """Digests of columns by name; + adds those of another part."""
 
     @classmethod
     def of(cls, columns: dict[str, Any]) -> Digests:
-        """Of columns of some rows."""
+        """Digests of the columns of some rows."""
         return cls((name, Digest.of(values)) for name, values in columns.items())
 
     def of_part(self, number: int) -> Digests:
-        """Of rows that are a part of this number."""
+        """Digests of rows that are the part of a number."""
         return Digests((name, digest.of_part(number)) for name, digest in self.items())
 
     def __add__(self, other: Digests) -> Digests:
@@ -137,7 +137,7 @@ class Watched(Summed):
 
 
 class Ledger:
-    """What a source gave at first, column by column.
+    """Record of what a source gave at first, column by column.
 
     Parameters
     ----------
@@ -183,5 +183,5 @@ def other_values(kind: str, what: str) -> DataError:
 
 
 def of_column(name: str) -> str:
-    """What it gives of a column that has changed."""
+    """Words for the new values of a column that has changed."""
     return f'other values of "{name}" than at first'

@@ -8,8 +8,8 @@ import threading
 import weakref
 from typing import Any
 
-ROOM = 2**26  # bytes that this process keeps of all sources which it reads itself
-TELLING = 10_000  # rows of a part that tell how much all of them take
+MAX_BYTES_OF_SOURCES = 2**26  # bytes that this process keeps of all sources which it reads itself
+MIN_ROWS_TO_FORESEE = 10_000  # rows of a part from which the bytes of all rows are foreseen
 
 _rooms: weakref.WeakSet[Room] = weakref.WeakSet()
 
@@ -31,8 +31,8 @@ class Room:
 
     @classmethod
     def beside_others(cls, rows: int) -> Room:
-        """What the others leave of `ROOM`, for so many rows."""
-        room = cls(ROOM - sum(other.taken for other in list(_rooms)), rows)
+        """Room for the arrays of so many rows, as large as the rooms of other readers leave."""
+        room = cls(MAX_BYTES_OF_SOURCES - sum(other.taken for other in list(_rooms)), rows)
         _rooms.add(room)
         return room
 
@@ -41,7 +41,7 @@ class Room:
         if self.full:
             return
         size, n = Kept([arrays]).__sizeof__(), getattr(arrays[0], "shape", (0,))[0] if arrays else 0
-        of_all = size * self._rows / n if n >= TELLING else 0
+        of_all = size * self._rows / n if n >= MIN_ROWS_TO_FORESEE else 0
         own = copy.deepcopy(arrays) if max(size, of_all) <= self._size else ()
         with self._lock:
             if number not in self.arrays and not self.full:
@@ -52,7 +52,7 @@ class Room:
 
     @property
     def full(self) -> bool:
-        """Whether something did not fit."""
+        """Whether some arrays did not fit into the room."""
         return self._size < 0
 
     def of(self, i: int, j: int) -> Kept:
@@ -64,11 +64,11 @@ class Kept(list):
     """Arrays of a run of tables."""
 
     def __reduce__(self) -> Any:
-        """Within the pickle, not beside it: see `_aligned`."""
+        """Pickle the arrays within the pickle, not beside it: see `_aligned`."""
         return _kept, (pickle.dumps(list(self)),)
 
     def __sizeof__(self) -> int:
-        """Bytes, by which the worker sees when to write to disk."""
+        """Number of bytes, by which a worker sees when to write to disk."""
         sizes: list[int] = []
         rest = pickle.dumps(list(self), protocol=5, buffer_callback=lambda b: sizes.append(b.raw().nbytes))
         return sum(sizes) + len(rest)

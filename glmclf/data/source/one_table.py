@@ -1,4 +1,4 @@
-"""A table in memory: a source of one part, which remembers what was made of it."""
+"""Tables in memory as sources of one part, which remember what was made of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WHOLE = Place(0, "the table")
 
 
 class OneTable(Source):
-    """A table in memory.
+    """A table in memory, as a source of one part.
 
     Rows may have labels, masks and values of the caller's beside them, and code may look across them.
 
@@ -46,13 +46,13 @@ class OneTable(Source):
             self.frame = self.frame.assign(**columns)
 
     def settled(self, reader: Any) -> Any:
-        """What a reader's `settled` makes of the table: made once, and remembered."""
+        """Settled rows of the table for a reader: made once, and remembered."""
         if self._settled is None:
             self._settled = reader.settled(self.frame, "whole")
         return self._settled
 
     def first(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """The table."""
+        """The table itself, whose rows show what they are like."""
         return self.frame if columns is None else self.frame[columns]
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:

@@ -28,17 +28,17 @@ class Batch(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """How many."""
+        """Number of rows."""
         return self.rows.num_rows
 
     @property
     def schema(self) -> Any:
-        """Their types."""
+        """Types of the columns."""
         return self.rows.schema
 
 
 class Parquet(Source):
-    """Parquet files, or a pyarrow dataset; row groups cut into parts of up to `ROWS` rows.
+    """Parquet files, or a pyarrow dataset; row groups cut into parts of up to `PART_ROWS` rows.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Parquet(Source):
 
     @functools.cached_property
     def _numbers(self) -> tuple[int, int]:
-        """Where the index that numbers rows starts, and its steps: as pandas wrote it, if it is of so many rows."""
+        """Start and steps of the index that numbers rows: as pandas wrote it, if it is of so many rows."""
         described = (self._dataset.schema.pandas_metadata or {}).get("index_columns", [])
         ranges = [index for index in described if isinstance(index, dict) and index.get("kind") == "range"]
         if len(ranges) != 1 or (ranges[0]["start"], ranges[0]["step"]) == (0, 1):
@@ -136,7 +136,7 @@ class Parquet(Source):
         return (start, step) if len(range(start, stop, step)) == self._dataset.count_rows() else (0, 1)
 
     def _labelled(self, rows: Any) -> Any:
-        """By the index that pandas wrote, if it is a column of the files."""
+        """Rows with the index that pandas wrote, if it is a column of the files."""
         if not self._indices or not set(self._indices) <= set(getattr(rows, "columns", ())):
             return rows
         nameless = [name.startswith("__index_level_") for name in self._indices]
@@ -145,13 +145,14 @@ class Parquet(Source):
 
 
 def _because(error: Exception) -> str:
-    """Why something is not read, after its name."""
+    """Words for why a file is not read, to follow its name."""
     words = " ".join(str(error).split()).rstrip(".")
     return f": {words}" if isinstance(error, DataError) else f" cannot be read: {words}"
 
 
 def _format(path: str) -> Any:
-    """How a path is read. Files on this machine are not read ahead of what is decoded: it would hold all of them."""
+    """Options of reading a path; files on this machine are not read ahead of what is decoded, which
+    would hold them all."""
     dataset = needed("pyarrow.dataset", "parquet")
     reading = dataset.ParquetFragmentScanOptions(pre_buffer="://" in path)
     return dataset.ParquetFileFormat(default_fragment_scan_options=reading)
@@ -166,9 +167,9 @@ def _fragments(dataset: Any) -> Iterator[Any]:
 
 
 def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """What is scanned at a time, with the options of that: row groups of about `ROWS` rows, as a scan of them all runs
-    ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
-    options = {"batch_size": base.ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    """Pieces of a file that are scanned at a time, with options: row groups of about `PART_ROWS` rows, as a scan of
+    them all runs ahead by up to a gigabyte. Columns that no one type holds have that of the file."""
+    options = {"batch_size": base.PART_ROWS, "batch_readahead": 2, "fragment_readahead": 1}
     if not hasattr(fragment, "physical_schema"):
         yield fragment, options
         return
@@ -181,16 +182,16 @@ def _pieces(fragment: Any, schema: Any, apart: Iterable[str]) -> Iterator[tuple[
 
 
 def _runs(groups: list[Any]) -> Iterator[list[int]]:
-    """Numbers of row groups, side by side, of `ROWS` rows or of one that has more."""
+    """Numbers of neighbouring row groups, of `PART_ROWS` rows or of one that has more."""
     return ([group.id for group in run] for run in _in_runs(groups))
 
 
 def _in_runs(pieces: Iterable[Any]) -> Iterator[list[Any]]:
-    """Neighbours of up to `ROWS` rows together, or one that has more."""
+    """Runs of neighbouring pieces of up to `PART_ROWS` rows together, or of one piece that has more."""
     run: list[Any] = []
     rows = 0
     for piece in pieces:
-        if run and rows + piece.num_rows > base.ROWS:
+        if run and rows + piece.num_rows > base.PART_ROWS:
             yield run
             run, rows = [], 0
         run.append(piece)
@@ -228,6 +229,7 @@ def _pandas_indices(schema: Any) -> list[str]:
 
 
 def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
-    """Rows of the same types, joined to parts of about `ROWS` rows; batches without rows only where all are such."""
+    """Rows of the same types, joined to parts of about `PART_ROWS` rows; batches without rows only
+    where all are such."""
     for _, alike in itertools.groupby(batches, key=operator.attrgetter("schema")):
         yield from ([batch for batch in run if batch.num_rows] or run[:1] for run in _in_runs(alike))

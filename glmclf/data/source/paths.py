@@ -17,7 +17,7 @@ def suffix_of(path: str) -> str:
 
 
 def paths_of(data: Any) -> list[Any]:
-    """Several paths; of what is none, nothing."""
+    """Paths in a list or tuple of paths; an empty list for anything else."""
     several = isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data)
     return list(data) if several else []
 

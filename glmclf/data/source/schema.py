@@ -34,7 +34,7 @@ def one_schema(schemas: list[Any], places: list[str]) -> tuple[Any, dict[str, st
 
 
 def _one_type(name: str, found: dict[Any, str]) -> Any:
-    """A type, or what a message says where there is none."""
+    """Type that holds the values of all types of a column, or a message where there is none."""
     import pyarrow
 
     if len(found) == 1:

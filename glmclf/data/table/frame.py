@@ -21,7 +21,7 @@ from numpy import ndarray
 
 from glmclf.errors import DataError
 
-EXACT = 2**53  # up to which each whole number is a float
+MAX_EXACT_INTEGER = 2**53  # whole number up to which each is a float
 
 
 class Column(NamedTuple):
@@ -44,7 +44,7 @@ class Column(NamedTuple):
     kind: str
 
     def take(self, rows: ndarray | None) -> Column:
-        """The same column for some rows (a bool mask or positions); None for all."""
+        """The column for some rows (a bool mask or positions); None for all."""
         if rows is None:
             return self
         values = self.values.iloc[np.arange(len(self.values))[rows]] if self.kind == "other" else self.values[rows]
@@ -160,7 +160,7 @@ def as_series(values: Any) -> pd.Series:
 
 def _with_digits(read: pd.Series, values: Any) -> pd.Series | None:
     """Whole numbers of a column of Arrow, polars or narwhals, of which some are too large for floats; else None."""
-    if not hasattr(values, "fill_null") or not (read.abs() >= EXACT).any():
+    if not hasattr(values, "fill_null") or not (read.abs() >= MAX_EXACT_INTEGER).any():
         return None
     whole = np.asarray(values.fill_null(0))
     if whole.dtype.kind not in "iu":
@@ -178,9 +178,9 @@ def of_one_type(name: str, *parts: Any) -> list[Any]:
     """
     floats = [p for p in parts if p.dtype.kind == "f"]
     whole = [p for p in parts if p.dtype.kind in "iu" and len(p)]
-    if not floats or not any(max(abs(int(p.min())), abs(int(p.max()))) > EXACT for p in whole):
+    if not floats or not any(max(abs(int(p.min())), abs(int(p.max()))) > MAX_EXACT_INTEGER for p in whole):
         return list(parts)
-    if any(((np.abs(p) >= EXACT) | (p % 1 != 0)).any() for p in floats):
+    if any(((np.abs(p) >= MAX_EXACT_INTEGER) | (p % 1 != 0)).any() for p in floats):
         raise rounded(name)
     return [p.astype(np.int64) if p.dtype.kind == "f" else p for p in parts]
 
@@ -229,14 +229,14 @@ def labels(names: Iterable[str], levels: Iterable[Any] | None = None) -> pd.Inde
 
 @lru_cache(maxsize=64)
 def _labels(names: tuple[str, ...], levels: tuple[Any, ...] | None = None, types: Any = None) -> pd.Index:
-    """`types` tell levels apart that are equal, as 1 and True."""
+    """Index of regressors or of each level's, kept; `types` tell levels apart that are equal, as 1 and True."""
     if levels is None:
         return pd.Index(list(names))
     return pd.MultiIndex.from_product([list(levels), list(names)], names=["level", "regressor"])
 
 
 def row_labels(mask: ndarray, index: pd.Index | None, most: int = 5) -> str:
-    """Where a mask is true, as a phrase: ``rows 3, 7, 9 and 12 more``."""
+    """Phrase for the rows where a mask is true: ``rows 3, 7, 9 and 12 more``."""
     where = np.flatnonzero(mask)
     shown = [str(i if index is None else index[i]) for i in where[:most]]
     more = f" and {len(where) - most} more" if len(where) > most else ""
@@ -245,7 +245,7 @@ def row_labels(mask: ndarray, index: pd.Index | None, most: int = 5) -> str:
 
 @contextmanager
 def placed(keep: ndarray) -> Iterator[None]:
-    """Rows at fault by their position among all, where an error has them among those that are kept."""
+    """Turn the rows at fault of an error, positions among the kept rows, into positions among all rows."""
     try:
         yield
     except DataError as error:
@@ -333,7 +333,7 @@ def _read_numbers(series: pd.Series, kind: str) -> Column:
 
 
 def _widest(values: ndarray) -> ndarray:
-    """bool, int64 or float64, so that arithmetic in a formula does not wrap around at 127 or 255."""
+    """Values as bool, int64 or float64, so that arithmetic in a formula does not wrap around at 127 or 255."""
     if values.dtype.kind == "b":
         return values
     if (
@@ -463,7 +463,7 @@ def align(values: Any, *, name: str, frame: pd.DataFrame) -> ndarray:
 
 
 def matched(values: Any, *, name: str, frame: pd.DataFrame) -> pd.Series:
-    """The same as a Series as it is, in the order of the table."""
+    """A variable beside the table as a Series as it is, in the order of the table."""
     if isinstance(values, str):
         return find_column(values, frame, name)
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:

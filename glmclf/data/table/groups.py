@@ -85,7 +85,7 @@ def check_number(n: int) -> None:
 
 
 def label(value: Any, keyword: str) -> str:
-    """What to call a variable in the summary: its column, its Series' name, or its keyword."""
+    """Name of a grouping in the summary: its column, its Series' name, or its keyword."""
     if isinstance(value, str):
         return value
     name = getattr(value, "name", None)
@@ -102,7 +102,7 @@ def _beside(variable: Any, table: pd.DataFrame | None, given_index: pd.Index, cu
 
 
 def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
-    """One label a row; objects need no common order, as levels of a factor do."""
+    """Labels of the groups, one a row; objects need no common order, as levels of a factor do."""
     series = matched(variable, name="groups", frame=frame)
     if series.dtype.kind in "iu":  # floats would be equal above 2**53
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.astype(object).to_numpy()

@@ -19,7 +19,7 @@ Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left 
 
 @dataclass(frozen=True)
 class ReadTable:
-    """What reading a table in memory, or arrays, gives a model.
+    """Result of reading a table in memory, or arrays: the design, the response and the rows of a model.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ReadTable:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a summary says of the rows."""
+        """Facts about the rows for a summary."""
         return {
             "n_before": len(self.given_index),
             "n_given": self.n_given,
@@ -104,7 +104,7 @@ class ReadTable:
         return np.flatnonzero(self.keep)
 
     def __len__(self) -> int:
-        """Rows kept."""
+        """Number of rows kept."""
         return int(np.count_nonzero(self.keep))
 
 
@@ -141,7 +141,7 @@ def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndar
 
 
 def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
-    """One value a row, or of an offset one a row and equation."""
+    """Values beside the table, one a row, or for an offset one a row and equation."""
     if hasattr(value, "toarray"):
         raise DataError(f"{name}: scipy.sparse is for exog alone; pass {name}.toarray().")
     if name == "offset" and not isinstance(value, str) and np.ndim(value) == 2 and np.shape(value)[1] > 1:
@@ -180,7 +180,7 @@ def _refuse(mask: ndarray, label: str, what: str, index: pd.Index) -> None:
 # ---------------------------------------------------------------------------------------------------------- rows
 @dataclass
 class RowMask:
-    """Which rows stay, and the reasons of those that go.
+    """Mask of the rows that stay, with the reasons of those that go.
 
     `masks` maps a variable to the rows (of the table) in which it is missing. A part of a larger table may be left with
     no row; `digests` tell its columns.
@@ -242,11 +242,11 @@ class RowMask:
         return None if self.keep.all() else self.keep
 
     def dropped(self) -> dict[str, int]:
-        """In how many of the dropped rows each variable is missing."""
+        """Number of the dropped rows in which each variable is missing."""
         return {name: int(mask.sum()) for name, mask in self.masks.items()}
 
     def n_dropped(self) -> int:
-        """Rows that went because something was missing."""
+        """Number of rows that went because something was missing."""
         return int((~self.keep & ~self._absent).sum())
 
 

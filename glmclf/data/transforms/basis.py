@@ -20,20 +20,20 @@ from numpy import ndarray
 from patsy.state import stateful_transform
 from scipy.special import expit
 
-from glmclf.data.transforms.values import GATHERED, Steps, Values, together
+from glmclf.data.transforms.values import MAX_SORTED_VALUES, Steps, Values, together
 
-CACHED = 8192  # rows whose polynomials stay in cache
+POLYNOMIAL_ROWS = 8192  # rows whose polynomials stay in the cache
 
 
 class Refused(ValueError):
-    """What is wrong with the argument of a transform; the formula's factor is put before it."""
+    """Error of an argument of a transform; the formula's factor is put before its message."""
 
 
 class Remembers:
     """A transform whose state is fixed by the complete training rows."""
 
     def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call in two: numbers of the rows, (n,) or (n, columns), and settings."""
+        """Split the arguments of a call: numbers of the rows, (n,) or (n, columns), and settings."""
         return column(x), args, kwargs
 
     def remembers(self, code: str) -> bool:
@@ -49,7 +49,7 @@ class Remembers:
         yield from self._fix(x, *args, **kwargs) or ()
 
     def _fix(self, x: Values, *args: Any, **kwargs: Any) -> Steps[None] | None:
-        """`fix`, as a generator where the moments do not suffice."""
+        """Fix the state on the training rows, as a generator where their moments do not suffice."""
         raise NotImplementedError
 
 
@@ -61,7 +61,7 @@ class Basis(Remembers):
         return self._at(column(x))
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
-        """d transform / dx, (n, columns); in the rows of `left` the derivative to the left."""
+        """Derivative of the transform in x, (n, columns); in the rows of `left` the derivative to the left."""
         return np.zeros((len(x), 1))
 
     def _at(self, x: ndarray) -> Any:
@@ -109,8 +109,8 @@ def _varies(x: Values) -> None:
 
 
 def number_of(distinct: int) -> str:
-    """A number of distinct values that were counted up to `GATHERED`."""
-    return str(distinct) if distinct <= GATHERED else f"more than {GATHERED:,}"
+    """A number of distinct values that were counted up to `MAX_SORTED_VALUES`."""
+    return str(distinct) if distinct <= MAX_SORTED_VALUES else f"more than {MAX_SORTED_VALUES:,}"
 
 
 # -------------------------------------------------------------------------------------------------- polynomials
@@ -143,10 +143,10 @@ class Polynomial(Basis):
         self._norm2[degree] = moments[0]
 
     def _moments(self, degree: int, x: ndarray, times: ndarray | None) -> ndarray:
-        """Sums of z'z and u z'z of the monic polynomial z; those of lower degree have theirs."""
+        """Sums of z'z and u z'z of the monic polynomial z, given those of lower degree."""
         u = x - self._centre
         u /= self._scale
-        z = np.concatenate([self._monic(degree, u[i : i + CACHED]) for i in range(0, len(u), CACHED)])
+        z = np.concatenate([self._monic(degree, u[i : i + POLYNOMIAL_ROWS]) for i in range(0, len(u), POLYNOMIAL_ROWS)])
         weighted = z if times is None else times * z
         return np.array([weighted @ z, u @ (weighted * z)])
 
@@ -161,7 +161,7 @@ class Polynomial(Basis):
         return self._recurrence(x)[0]
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
-        """Polynomials are smooth."""
+        """Derivatives of the polynomials, alike from both sides."""
         return self._recurrence(x)[1]
 
     def _recurrence(self, x: ndarray) -> tuple[ndarray, ndarray]:
@@ -205,7 +205,7 @@ class Local(Basis):
             df = _whole(df, "df", 1)
             self._centers = yield from x.quantiles(np.linspace(0.0, 1.0, df + 2)[1:-1])
             if (np.diff(self._centers) == 0).any():
-                distinct = number_of((yield from x.distinct(GATHERED)))
+                distinct = number_of((yield from x.distinct(MAX_SORTED_VALUES)))
                 raise Refused(f"the column has too few distinct values ({distinct}) for df={df} centers.")
         self._scale = self._width(x) if scale is None else scale
         if not _is_number(self._scale) or not 0 < self._scale < np.inf:
@@ -230,7 +230,7 @@ class Gaussian(Local):
         return np.exp(-0.5 * self._units(x) ** 2)
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
-        """-(x - centre) / scale^2 times the function."""
+        """Derivative of a Gaussian: -(x - centre) / scale^2 times the function."""
         u = self._units(x)
         return -u * np.exp(-0.5 * u * u) / self._scale
 
@@ -245,7 +245,7 @@ class Sigmoid(Local):
         return expit(self._units(x))
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
-        """F (1 - F) / scale."""
+        """Derivative of a sigmoid F: F (1 - F) / scale."""
         u = self._units(x)
         return expit(u) * expit(-u) / self._scale
 
@@ -274,7 +274,7 @@ class Hinge(Basis):
         return np.maximum(x[:, None] - self._knots, 0.0)
 
     def derivative(self, x: ndarray, left: ndarray) -> ndarray:
-        """1 beyond the knot, 0 before it; at the knot as the side says."""
+        """Derivative of a hinge: 1 beyond the knot, 0 before it; at the knot by the side."""
         x = x[:, None]
         return np.where(left[:, None], x > self._knots, x >= self._knots).astype(np.float64)
 
@@ -284,7 +284,7 @@ class Groups(Basis):
     """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
 
     def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
-        """Edges of integers give labels of integers; an edge of -0.0 is one of 0.0."""
+        """Set edges and labels: edges of integers give labels of integers, and -0.0 is 0.0."""
         edges = edges + edges.dtype.type(0)
         self._edges, self._right, self._lowest = edges.astype(np.float64), bool(right), bool(lowest)
         intervals = pd.cut(np.array([np.nan]), edges, right=self._right, include_lowest=self._lowest).categories

@@ -1,4 +1,4 @@
-"""What the transforms of a formula remember of the training rows: `memorise` in memory, `memorise_all` over a stream.
+"""Training of the transforms of a formula: `memorise` shows them rows in memory, `memorise_all` rows in a stream.
 
 A transform's call is run with a recorder in the transform's place, which gives the values of its arguments. All
 transforms share the passes over a stream; one that is nested in another goes before it.
@@ -21,12 +21,12 @@ from glmclf.data.transforms.values import InMemory, Moments, Steps, Streamed, Su
 if TYPE_CHECKING:
     from glmclf.data.formula.factors import Expression
 
-MOST_REPEATED = 20_000_000
+MAX_REPEATED_ROWS = 20_000_000  # rows that a transform of the caller's is shown, each as often as its weight says
 Columns = Mapping[str, Column]
 
 
 class Recorder:
-    """Stands in the place of a transform and takes down what it is called with."""
+    """Stand-in for a transform that takes down the arguments of its call."""
 
     def memorize_chunk(self, *args: Any, **kwargs: Any) -> None:
         """Take down the arguments."""
@@ -52,7 +52,7 @@ class Call(NamedTuple):
         return self.guarded(lambda: self.transform.rows(*recorder.args, **recorder.kwargs))
 
     def guarded(self, function: Callable[[], Any]) -> Any:
-        """Its value; what it raises names the factor."""
+        """Value of a function, whose errors name the factor."""
         return self.expression.guarded(function)
 
 
@@ -91,7 +91,7 @@ def _at_hand(
 
 
 def _next(steps: Generator[Any, Any, None], answer: Any) -> Any:
-    """What is to be summed next; None at the end."""
+    """The next function to be summed over the rows; None at the end."""
     try:
         return steps.send(answer)
     except StopIteration:
@@ -103,13 +103,13 @@ def _stages(expression: Expression) -> list[list[tuple[str, str]]]:
 
 
 def _show(call: Call, columns: Columns, times: ndarray | None) -> None:
-    """A transform of the caller's, in patsy's protocol, sees each row as often as its frequency weight says."""
+    """Show the rows to a transform of the caller's, in patsy's protocol, each as often as its frequency weight says."""
     if times is not None:
         counts = times.astype(np.int64)
-        if counts.sum() > MOST_REPEATED:
+        if counts.sum() > MAX_REPEATED_ROWS:
             raise NotImplementedError(
                 f'"{call.expression.code}" remembers its data, which freq_weights repeat to {counts.sum():,} rows: '
-                f"more than {MOST_REPEATED:,}. Compute the column beforehand."
+                f"more than {MAX_REPEATED_ROWS:,}. Compute the column beforehand."
             )
         where = np.repeat(np.arange(len(counts)), counts)
         columns = {name: column.take(where) for name, column in columns.items()}
@@ -178,7 +178,7 @@ def _takes_rows(call: Call) -> bool:
 
 @dataclass(frozen=True)
 class _Pass:
-    """What a pass sums for each call: a function of its rows, at first (None) their moments and the settings."""
+    """Function that a pass sums for each call: one of its rows, at first (None) their moments and the settings."""
 
     parts: list[Part]
 

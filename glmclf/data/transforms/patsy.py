@@ -21,7 +21,7 @@ from glmclf.data.transforms.values import Steps, Values
 
 
 class Sent(Remembers):
-    """A transform of patsy's that may be sent to other processes: its state is numbers."""
+    """Transform of patsy's that may be sent to other processes, as its state is numbers."""
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -40,7 +40,7 @@ class Centred(Sent, Center):
     """patsy's `center`."""
 
     def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
-        """Several columns may be centred at once; patsy says what is no number to it."""
+        """Split the arguments: several columns may be centred at once; patsy refuses what is no number to it."""
         wide_dtype_for(x)
         return _two_dimensional(x), args, kwargs
 
@@ -52,7 +52,7 @@ class Standardized(Sent, Standardize):
     """patsy's `standardize`."""
 
     def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
-        """Several columns may be standardised at once."""
+        """Split the arguments: several columns may be standardised at once."""
         return _two_dimensional(x), args, kwargs
 
     def _fix(self, x: Values, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
@@ -139,11 +139,11 @@ class Tensor(Sent, mgcv.TE):
     """patsy's `te`, which remembers the means of its columns where these are constrained to 0."""
 
     def remembers(self, code: str) -> bool:
-        """Only constraints are remembered."""
+        """Whether the call has constraints, which alone are remembered."""
         return "constraints" in code
 
     def rows(self, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
-        """The product, where it is centred."""
+        """Rows of the tensor product, where it is centred."""
         factors = [_two_dimensional(a) for a in args]
         if any(f.ndim != 2 for f in factors):
             raise Refused("takes columns, found an array of more than two dimensions.")

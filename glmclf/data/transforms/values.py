@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy import ndarray
 
-BITS = 16  # of a number's 64, how many a pass settles
-GATHERED = 200_000  # so few candidates are sorted at once
-DISTINCT = 2_000_000  # distinct values held at a time
+BITS_PER_PASS = 16  # bits, of a number's 64, that a pass settles
+MAX_SORTED_VALUES = 200_000  # candidates that are sorted at once
+MAX_DISTINCT_VALUES = 2_000_000  # distinct values that are held at a time
 TOP = np.uint64(1 << 63)
 
 T = TypeVar("T")
@@ -108,7 +108,7 @@ def _weighted(x: ndarray, times: ndarray | None) -> Any:
 
 @dataclass
 class _Least:
-    """The smallest distinct values, so many at most; + is their union."""
+    """The smallest distinct values, at most so many; + is their union."""
 
     values: ndarray
     most: int
@@ -184,12 +184,12 @@ def _neighbours(n: int, probs: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def _between(below: ndarray, above: ndarray, share: ndarray) -> ndarray:
-    """numpy's own interpolation, to the last bit."""
+    """Interpolation between two values as numpy does it, to the last bit."""
     return np.array([np.quantile([a, b], s) for a, b, s in zip(below, above, share)], dtype=np.float64)
 
 
 class InMemory(Values):
-    """Values at hand."""
+    """Values in memory."""
 
     def __init__(self, x: ndarray, times: ndarray | None = None):
         self.x, self.times, self.n = x, times, _count(x, times)
@@ -206,7 +206,7 @@ class InMemory(Values):
 
     @cached_property
     def mean(self) -> Any:
-        """Mean."""
+        """Mean of the values."""
         return self.x.mean(axis=0) if self.times is None else self.times @ self.x / self.n
 
     @cached_property
@@ -222,7 +222,7 @@ class InMemory(Values):
         return self.times.astype(np.longdouble) @ self.x
 
     def quantiles(self, probs: ndarray) -> Steps[ndarray]:
-        """Quantiles."""
+        """Quantiles of the values, by linear interpolation."""
         return np.quantile(self.x, probs) if self.times is None else (yield from super().quantiles(probs))
 
     def distinct(self, bound: int) -> Steps[int]:
@@ -245,7 +245,7 @@ class InMemory(Values):
 
 
 class Streamed(Values):
-    """Values of which a pass has given the moments."""
+    """Values in a stream, of which a pass has given the moments."""
 
     def __init__(self, moments: Moments):
         self.n, self.low, self.high, self.squares = moments.n, moments.low, moments.high, moments.squares
@@ -257,8 +257,9 @@ class Streamed(Values):
         return len((yield partial(_least, bound + 1, -np.inf, -np.inf, np.inf)).values)
 
     def distinct_quantiles(self, probs: ndarray, low: float, high: float) -> Steps[tuple[ndarray, int]]:
-        """Quantiles of the distinct values: counted in segments of `DISTINCT`, a pass each, which bounds memory."""
-        most, above, start = DISTINCT, [], -np.inf
+        """Quantiles of the distinct values: counted in segments of `MAX_DISTINCT_VALUES`, a pass each,
+        which bounds memory."""
+        most, above, start = MAX_DISTINCT_VALUES, [], -np.inf
         while True:
             found = (yield partial(_least, most, start, low, high)).values
             above.append(start)
@@ -277,10 +278,11 @@ class Streamed(Values):
         return _between(at[0], at[1], share), count
 
     def _ranked(self, ranks: ndarray) -> Steps[ndarray]:
-        """Values by rank: their 64-bit keys are narrowed down `BITS` bits a pass, until few candidates are left."""
+        """Values by rank: their 64-bit keys are narrowed down `BITS_PER_PASS` bits a pass, until few
+        candidates are left."""
         low, high = _keys(np.array([self.low, self.high], dtype=np.float64))
         search = _Search(np.array([low]), high - low, np.zeros(len(ranks), dtype=np.intp), ranks, self.n)
-        while search.candidates > GATHERED and search.last:
+        while search.candidates > MAX_SORTED_VALUES and search.last:
             search = search.narrowed((yield partial(_histogram, search.starts, search.last, search.shift)))
         if not search.last:
             return _numbers(search.starts[search.where])
@@ -319,10 +321,10 @@ class _Search:
     @property
     def shift(self) -> Any:
         """Bits of a key that a bin of the histogram leaves open."""
-        return np.uint64(max(int(self.last).bit_length() - BITS, 0))
+        return np.uint64(max(int(self.last).bit_length() - BITS_PER_PASS, 0))
 
     def narrowed(self, counts: ndarray) -> _Search:
-        """The bins that hold the ranks, from the histogram of each interval."""
+        """Search narrowed to the bins that hold the ranks, from the histogram of each interval."""
         upto = np.cumsum(counts, axis=1)
         bins = np.array([np.searchsorted(upto[i], r, side="right") for i, r in zip(self.where, self.ranks)])
         ranks = self.ranks - (upto[self.where, bins] - counts[self.where, bins]).astype(np.int64)
@@ -364,7 +366,7 @@ def _keys(x: ndarray) -> ndarray:
 
 
 def _numbers(keys: ndarray) -> ndarray:
-    """The doubles with these keys."""
+    """Doubles with the keys given."""
     return np.where(keys >= TOP, keys ^ TOP, ~keys).view(np.float64)
 
 

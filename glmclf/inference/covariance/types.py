@@ -211,7 +211,7 @@ class Context(ScoreSums):
 
     @property
     def unit(self) -> float:
-        """That of the objective."""
+        """Unit of the objective, for weights."""
         return self.objective.unit
 
     @property

@@ -101,14 +101,14 @@ def check_joint(res: Any, R: ndarray) -> None:
     C = res._state.estimate.equations[0]
     if not len(C):
         return
-    from glmclf.core.fit.constraints import SAME
+    from glmclf.core.fit.constraints import EQUATION_TOL
 
     size = np.abs(np.vstack([C, R])).max(axis=0)
     C, R = (A / np.where(size > 0, size, 1.0) for A in (C, R))
 
     def rank(A: ndarray) -> int:
         A = A[A.any(axis=1)]
-        return int(np.linalg.matrix_rank(A / np.linalg.norm(A, axis=1)[:, None], tol=SAME)) if len(A) else 0
+        return int(np.linalg.matrix_rank(A / np.linalg.norm(A, axis=1)[:, None], tol=EQUATION_TOL)) if len(A) else 0
 
     if rank(np.vstack([C, R])) < rank(C) + rank(R):
         raise ValueError(

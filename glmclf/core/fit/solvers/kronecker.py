@@ -26,8 +26,8 @@ from glmclf.core.fit.solvers.loop import (
 )
 from glmclf.core.likelihood.objective import CholeskyFactor
 
-ZERO = 1e-13  # share of the largest entry that is 0
-MEMORY = 60  # steps remembered
+ZERO_SHARE = 1e-13  # share of the largest entry below which an entry is 0
+REMEMBERED_STEPS = 60  # steps of which the updates of the metric are made
 FLOOR, PATIENCE = 1e-18, 30  # squared lengths below FLOOR, none of which in PATIENCE steps is a new low, are rounding
 MAX_HALVINGS = 60
 
@@ -62,7 +62,7 @@ class Kronecker:
             g, turn = eigh(self.V.T @ G @ self.V)
             self.V, g = self.V @ turn, np.clip(g, 0.0, 1.0)
         diagonal = w[:, None] * g + (1.0 - g)
-        self.diagonal = np.where(diagonal > ZERO * diagonal.max(), diagonal, np.inf)
+        self.diagonal = np.where(diagonal > ZERO_SHARE * diagonal.max(), diagonal, np.inf)
 
     def solve(self, b: ndarray) -> ndarray:
         """The inverse times b, (k q,)."""
@@ -75,7 +75,7 @@ class Kronecker:
         return CholeskyFactor(self.W).rcond * CholeskyFactor(self.G).rcond
 
     def toarray(self) -> ndarray:
-        """W (x) G."""
+        """The matrix W (x) G as an array."""
         return np.kron(self.W, self.G)
 
 
@@ -133,7 +133,7 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
     Liu & Nocedal (1989), On the limited memory BFGS method for large scale optimization, Mathematical Programming 45.
     """
     theta, e = start, opening or objective.gradient(start)
-    memory: deque = deque(maxlen=MEMORY)
+    memory: deque = deque(maxlen=REMEMBERED_STEPS)
     trace: list[tuple[float, float]] = []
     converged, message = False, OUT_OF_STEPS
     while True:

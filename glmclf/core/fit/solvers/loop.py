@@ -1,4 +1,4 @@
-"""The record of a solver's run, and what the loops of the solvers share."""
+"""The record of a solver's run, and the functions that the loops of all solvers use."""
 
 from __future__ import annotations
 

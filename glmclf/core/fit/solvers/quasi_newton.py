@@ -24,7 +24,7 @@ def lbfgs(objective: Objective, start: ndarray, **options) -> Fit:
 
 
 def _minimise(objective, start, method, *, opening=None, maxiter=100, tol=None, callback=None) -> Fit:
-    """theta = start + T z with T T' the inverse information at the start, so that units don't matter.
+    """Minimise in z, theta = start + T z with T T' the inverse information at the start, so that units don't matter.
 
     The standard errors need the information at the end in any case; a Newton step or two from there make the estimate
     as exact as the other solvers'.

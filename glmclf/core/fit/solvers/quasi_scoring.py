@@ -21,13 +21,13 @@ from glmclf.core.fit.solvers.loop import (
 )
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
-TOL = 1e-26  # squared decrement times p/n: quasi-scoring ends linearly, so that its last step leaves a share of it
-FLOOR = 1e-10  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
+SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly: its last step leaves a share of it
+ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
 PATIENCE = 5
-MEMORY = 6  # steps that the accelerated one is made of
+COMBINED_STEPS = 6  # steps that the accelerated one is made of
 MAX_HALVINGS = 40
-REACH = 3.0  # standard errors of one step
-NEAR = 0.1  # a squared decrement from which steps are accelerated
+MAX_STEP_LENGTH = 3.0  # standard errors of one step
+ACCELERATED_BELOW_DECREMENT = 0.1  # squared decrement below which steps are accelerated
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Point:
 
     @cached_property
     def factor(self) -> CholeskyFactor:
-        """The information, factorised."""
+        """Cholesky factor of the information."""
         return CholeskyFactor(self.information)
 
     @cached_property
     def step(self) -> ndarray:
-        """I^-1 (U + A), the step of quasi Fisher scoring; infinite where the information is singular."""
+        """Step I^-1 (U + A) of quasi Fisher scoring; infinite where the information is singular."""
         try:
             return self.factor.solve(self.score)
         except np.linalg.LinAlgError:
@@ -55,7 +55,8 @@ class Point:
 
     @cached_property
     def decrement(self) -> float:
-        """(U + A)' I^-1 (U + A), the squared distance to the estimate in standard errors; infinite where singular."""
+        """Squared decrement (U + A)' I^-1 (U + A), the squared distance to the estimate in standard errors;
+        infinite where singular."""
         d = float(self.step @ self.score) if np.isfinite(self.step).all() else np.inf
         return d if 0.0 <= d < np.inf else np.inf
 
@@ -69,14 +70,14 @@ def solve_adjusted(
     tol: float | None = None,
     callback: Callable | None = None,
 ) -> tuple[Point, Fit]:
-    """The theta at which the adjusted score is 0, by accelerated quasi Fisher scoring.
+    """Solution theta of adjusted score = 0, by accelerated quasi Fisher scoring.
 
     A step is theta + I^-1 (U + A) (Kosmidis & Firth 2010), a fixed-point iteration that converges linearly; from some
     steps before it the accelerated one is extrapolated (Anderson 1965). Where there is a penalised log-likelihood a
     step is halved until that rises. Where there is none no function of theta need fall on the way to the solution: the
-    decrement of the adjusted score has minima of its own in small samples. A step of more than `REACH` standard errors
-    must then shorten the way, steps that reverse are damped, and they are accelerated only once they shrink. Such
-    scores may have several zeros; this is one that quasi-scoring is drawn to.
+    decrement of the adjusted score has minima of its own in small samples. A step of more than `MAX_STEP_LENGTH`
+    standard errors must then shorten the way, steps that reverse are damped, and they are accelerated only once they
+    shrink. Such scores may have several zeros; this is one that quasi-scoring is drawn to.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def solve_adjusted(
     Point, Fit
         The last evaluation, and the record; its `evaluation` has the adjusted score and the expected information.
     """
-    tol = TOL * max(1.0, rows / max(len(start), 1)) if tol is None else tol
+    tol = SCORING_TOL * max(1.0, rows / max(len(start), 1)) if tol is None else tol
     past, trace = [adjusted(start)], []
     converged, message, pace = False, "no solution of the adjusted score within the iterations allowed", 1.0
     while True:
@@ -108,7 +109,7 @@ def solve_adjusted(
         if point.decrement <= tol:
             converged, message = True, CONVERGED
             break
-        if point.decrement < FLOOR and stands_still(trace, PATIENCE):
+        if point.decrement < ROUNDING_DECREMENT and stands_still(trace, PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             point = min(past, key=lambda p: p.decrement)
             break
@@ -123,7 +124,7 @@ def solve_adjusted(
         if moved is None:
             message = "no step increases the penalised log-likelihood"
             break
-        past = [*past[-MEMORY:], moved]
+        past = [*past[-COMBINED_STEPS:], moved]
         if callback is not None:
             callback(len(trace), moved.theta, value(moved))
     evaluation = Evaluation(point.value, point.score, point.information)
@@ -137,8 +138,8 @@ def value(point: Point) -> float:
 
 
 def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | None:
-    """A point of higher penalised log-likelihood: by the accelerated step, or the longest of 1, 1/2, ... of the plain
-    one."""
+    """A point of higher penalised log-likelihood: by the accelerated step, or the longest of 1, 1/2,
+    ... of the plain one."""
     point = past[-1]
     if len(past) > 1:
         step = _accelerated(past)
@@ -165,17 +166,17 @@ def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float
     """The next point without a likelihood to climb: `pace` times the plain step or, near the end, the accelerated one
     if that halves the smallest decrement so far."""
     point = past[-1]
-    if len(past) > 1 and point.decrement < min(NEAR, past[-2].decrement):
+    if len(past) > 1 and point.decrement < min(ACCELERATED_BELOW_DECREMENT, past[-2].decrement):
         new = adjusted(point.theta + _accelerated(past))
         if new.decrement < 0.5 * best:
             return new
     # far from the end a full step may be right, as it is with many rows, or lead astray, as with few
-    far = pace * np.sqrt(point.decrement) > REACH
+    far = pace * np.sqrt(point.decrement) > MAX_STEP_LENGTH
     if far:
         new = adjusted(point.theta + pace * point.step)
         if new.decrement < 0.5 * point.decrement:
             return new
-    length = REACH / np.sqrt(point.decrement) if far else pace
+    length = MAX_STEP_LENGTH / np.sqrt(point.decrement) if far else pace
     for _ in range(MAX_HALVINGS):
         new = adjusted(point.theta + length * point.step)
         if new.decrement <= max(1.0, 2.0 * point.decrement):

@@ -14,11 +14,11 @@ from glmclf.core.fit.solvers.newton import newton
 from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 from glmclf.core.rows.observations import linear_predictors
 
-BATCH = 32
-STEPS = 5_000  # of a pass over large data
-ROWS = 200_000  # rows to see in all: small data are passed over more often
+MAX_BATCH = 32  # rows of a batch
+MIN_STEPS_PER_PASS = 5_000  # steps of a pass over large data
+ROWS_TO_SEE = 200_000  # rows to see in all passes: small data are passed over more often
 PASSES = (4, 50)  # fewest and most passes
-REACH = 2.0  # the most that one step may change a linear predictor
+MAX_PREDICTOR_CHANGE = 2.0  # change of a linear predictor in one step
 RAW = "stochastic gradient without polish"
 
 
@@ -41,8 +41,8 @@ def sgd(
     whatever the units of the columns and their correlation: a_t = a (1 + a t / sqrt(s))^-0.6 with a = s/(s + 2 k) for
     batches of s rows and k columns then needs no tuning. A row's share is divided by 1 + (a_t/s) w x'Px, w its own
     curvature, as an implicit step would be (Toulis & Airoldi 2017), and no step changes a linear predictor of its batch
-    by more than `REACH`: no row, however far out, can throw the iteration off. The estimate is the average over the
-    second half of the steps.
+    by more than `MAX_PREDICTOR_CHANGE`: no row, however far out, can throw the iteration off. The estimate is the
+    average over the second half of the steps.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def sgd(
     Optimization 30; Toulis & Airoldi (2017), Annals of Statistics 45.
     """
     opening = opening or objective(start)
-    passes = min(int(np.clip(-(-ROWS // objective.n), *PASSES)), 2 * maxiter // 3 if polish else maxiter)
-    size = batch_size or max(1, min(BATCH, objective.n // 8), objective.n // STEPS)
+    passes = min(int(np.clip(-(-ROWS_TO_SEE // objective.n), *PASSES)), 2 * maxiter // 3 if polish else maxiter)
+    size = batch_size or max(1, min(MAX_BATCH, objective.n // 8), objective.n // MIN_STEPS_PER_PASS)
     theta = _average(objective, start, opening, np.random.default_rng(seed), size, passes, callback)
     evaluation = objective(theta, False)
 
@@ -134,8 +134,8 @@ def _average(objective: Objective, start: ndarray, opening, generator, size: int
 
 
 def _preconditioner(objective: Objective, opening, k: int, q: int) -> list[ndarray]:
-    """T (k, k) of each equation, T T' the inverse mean information of a row, at the start or, where that is singular,
-    of rows that weigh a quarter."""
+    """Preconditioner T (k, k) of each equation, T T' the inverse mean information of a row, at the start or, where that
+    is singular, of rows that weigh a quarter."""
     count = objective.n if objective.blocks.arrays[4] is None else objective.blocks.arrays[4].sum() / objective.unit
     scale = np.sqrt(objective.unit * count)
     blocks = [opening.information[j * k : (j + 1) * k, j * k : (j + 1) * k] for j in range(q)]
@@ -148,13 +148,14 @@ def _preconditioner(objective: Objective, opening, k: int, q: int) -> list[ndarr
 
 
 def _within_reach(x: ndarray, change: ndarray) -> ndarray:
-    """The change of theta, shorter where it would change a linear predictor of these rows by more than `REACH`."""
+    """The change of theta, shorter where it would change a linear predictor of these rows by more than
+    `MAX_PREDICTOR_CHANGE`."""
     largest = float(np.abs(x @ change.reshape(x.shape[1], -1, order="F")).max())
-    return change if largest <= REACH else change * (REACH / largest)
+    return change if largest <= MAX_PREDICTOR_CHANGE else change * (MAX_PREDICTOR_CHANGE / largest)
 
 
 def _factor(objective: Objective, B: ndarray, x: ndarray, y, m, offset) -> tuple[ndarray, ndarray]:
-    """y - p, or what takes its place for other links, and the curvature of each row, (rows, q) both."""
+    """Score factor y - p, or what takes its place for other links, and the curvature of each row, (rows, q) both."""
     eta = linear_predictors(x, B, offset)
     if objective.likelihood.n_eta == 1 and not hasattr(objective.likelihood, "K"):
         _, u, weight = objective.likelihood.pointwise(y, m, eta[:, 0], False)
