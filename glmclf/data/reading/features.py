@@ -80,6 +80,9 @@ def read_features(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from glmclf.data.reading.features import read_features
     >>> data = pd.DataFrame({"y": ["u", "v", "u"], "x": [1.5, np.nan, 2.0], "g": ["a", "b", None]})
     >>> sample = read_features("y ~ x + g", data, response=lambda names, values: None)
     >>> [(f.name, f.family, f.xnames) for f in sample.design.features]
