@@ -106,6 +106,7 @@ def check(X, D):
     G = X.gram(w)
     same(G, D.T @ (w[:, None] * D))
     same(G, G.T)
+    same(X.gram(w - 0.5), D.T @ ((w - 0.5)[:, None] * D))  # curvatures of a link that is not log-concave
     np.testing.assert_array_equal(X.toarray(), D)
 
 

@@ -58,7 +58,9 @@ class Dense:
         return self.X.T @ u if u.ndim == 1 else (u.T @ self.X).T
 
     def gram(self, w: ndarray) -> ndarray:
-        """X' diag(w) X for w >= 0, by one symmetric rank-n update."""
+        """X' diag(w) X, by one symmetric rank-n update, or by two where some of w are negative."""
+        if len(w) and w.min() < 0:  # of a link whose F is not log-concave
+            return self.gram(np.maximum(w, 0.0)) - self.gram(np.maximum(-w, 0.0))
         X, root = self.X, np.sqrt(w)
         by_column = X.strides[0] <= X.strides[1]
         # a broadcast over short rows is slow; einsum is not

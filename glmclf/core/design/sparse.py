@@ -58,7 +58,9 @@ class Sparse:
         return self.X.T @ u
 
     def gram(self, w: ndarray) -> ndarray:
-        """X' diag(w) X for w >= 0."""
+        """X' diag(w) X, of negative weights, too."""
+        if len(w) and w.min() < 0:  # of a link whose F is not log-concave
+            return self.gram(np.maximum(w, 0.0)) - self.gram(np.maximum(-w, 0.0))
         n, k = self.shape
         if self.X.nnz > MAX_SHARE_OF_NONZEROS * n * k:
             parts = (slice(start, start + ROWS_PER_PRODUCT) for start in range(0, n, ROWS_PER_PRODUCT))

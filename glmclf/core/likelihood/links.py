@@ -42,7 +42,9 @@ class Link(ABC):
     """Inverse link F, a distribution function on the real line.
 
     A subclass defines `logcdf`, `logsf`, `logpdf`, `dlogpdf`, `quantile` and `quantile_of_logs`, and the attributes
-    that are not as here; the rest is derived, and overridden only for speed or digits.
+    that are not as here; the rest is derived, and overridden only for speed or digits. Its functions are asked at
+    eta = inf and -inf, too, and must not warn there. With a log-concave F (all links here) the observed information is
+    positive semi-definite and a maximum is the only one; another F, such as Cauchy's, may have several.
 
     Attributes
     ----------
