@@ -384,7 +384,7 @@ def test_few_rows_a_pass_lead_to_the_same_limit(monkeypatch):
 
 
 def test_too_many_rows_around_the_directions_are_refused_by_name(monkeypatch):
-    monkeypatch.setattr(streamed_limit, "MAX_FACET_NUMBERS", 10)
+    monkeypatch.setattr(streamed_limit, "MAX_BOUNDING_NUMBERS", 10)
     words = "complete separation of whole: 200 of 200 rows .* more rows than are kept of data in a stream"
     with pytest.raises(PerfectSeparationError, match=words):
         Logit.from_formula("whole ~ x + o", parts(RARE, [0, 90, 200])).fit()

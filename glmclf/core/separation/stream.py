@@ -35,7 +35,7 @@ from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, se
 from glmclf.core.separation.rows import directions
 
 MAX_ROWS_PER_PASS = 4_000  # rows violated most, which a pass adds
-MAX_FACET_NUMBERS = 2_000_000  # numbers of the rows that bound a cone and of their facets
+MAX_BOUNDING_NUMBERS = 2_000_000  # numbers of the rows that bound a cone and of their facets
 MAX_PASSES = 60  # passes over the rows in a search for the cone
 SAME_FACET_DISTANCE = 1e-9  # distance of facets that are the same, their largest entries one
 
@@ -121,7 +121,7 @@ class FacetRows:
         some = different_rows(facets)
         some = some[extreme_rows(facets[some])]
         rows, self.of = np.unique(of[some], return_inverse=True)
-        self.many = many or facets[some].size + rows.size * arrays[0].shape[1] > MAX_FACET_NUMBERS
+        self.many = many or facets[some].size + rows.size * arrays[0].shape[1] > MAX_BOUNDING_NUMBERS
         if self.many:
             some, rows, self.of = some[:0], rows[:0], self.of[:0]
         self.facets = facets[some]

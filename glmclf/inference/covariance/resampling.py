@@ -19,7 +19,7 @@ from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError, instead
 
 MIN_SHARE_WITH_ESTIMATE = 0.5  # with fewer replications than this share a covariance says little
-TOL, MAXITER = 1e-20, 60
+REFIT_TOL, REFIT_MAXITER = 1e-20, 60  # tolerance of the solver and iterations of a refit
 MAX_DRAWN_ONE_BY_ONE = 10_000_000  # observations up to which those of a row of frequency weight f are drawn one by one
 REASONS = ("separated", "collinear", "not converged")
 
@@ -94,7 +94,7 @@ def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
     part = type(objective)(objective.likelihood, blocks, objective.unit)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         opening = part(ctx.theta, True)
-        fit = solve("irls", part, ctx.theta, opening=opening, tol=TOL, maxiter=MAXITER)
+        fit = solve("irls", part, ctx.theta, opening=opening, tol=REFIT_TOL, maxiter=REFIT_MAXITER)
     # the steps of a separated fit shrink, too: its information tells
     if fit.converged and not information_vanished(opening.information, fit.evaluation.information):
         return fit.theta, ""

@@ -17,7 +17,7 @@ from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objecti
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages
 
-MAX_EXPANDED_ENTRIES = 2**27  # entries of the scores of expanded rows
+MAX_EXPANDED_SCORES = 2**27  # entries of the scores of expanded rows
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def spread(ctx: Context, V: ndarray) -> ndarray:
 
 def _check_expanded(ctx: Any) -> None:
     """Refuse scores of more observations than memory may hold."""
-    if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_ENTRIES:
+    if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_SCORES:
         raise NotImplementedError(
             f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:g}: it takes the expanded rows one by one. '
             'Use "HC0"'

@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit, logsumexp, xlogy
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.roc import TIED_SCORES
 
-MOST_STEPS, TOL, HALF = 200, 1e-22, 0.5
+MOST_STEPS, RECALIBRATION_TOL, HALF = 200, 1e-22, 0.5
 LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
 MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information per observation below which Newton's method is not trusted
 ROUNDED_SHARE_OF_SUM = 1e-13  # share of a sum of weights that is rounding
@@ -125,7 +125,7 @@ def _maximum(theta: ndarray, z: ndarray, C: ndarray, free: ndarray) -> Maximum |
     value, s, H = _evaluate(theta, z, C)
     for _ in range(MOST_STEPS):
         step = np.where(free, _solved(H, s * free, free), 0.0)
-        if s @ step <= TOL * max(1.0, z.shape[1]):
+        if s @ step <= RECALIBRATION_TOL * max(1.0, z.shape[1]):
             return Maximum(theta, shift, value, H)
         away = _solved(H, H[:, -1], np.r_[free[:-1], False])[:-1]
         if free[-1] and H[:-1, -1] @ away > HALF * H[-1, -1]:  # about where the information is all keep their digits

@@ -20,7 +20,7 @@ from glmclf.core.fit.solvers.loop import (
     CONVERGED_TO_ROUNDING,
     NO_STEP,
     OUT_OF_STEPS,
-    ROUNDING,
+    ROUNDED_LOGLIK_SHARE,
     Fit,
     longest_step,
 )
@@ -28,7 +28,8 @@ from glmclf.core.likelihood.objective import CholeskyFactor
 
 ZERO_SHARE = 1e-13  # share of the largest entry below which an entry is 0
 REMEMBERED_STEPS = 60  # steps of which the updates of the metric are made
-FLOOR, PATIENCE = 1e-18, 30  # squared lengths below FLOOR, none of which in PATIENCE steps is a new low, are rounding
+ROUNDING_LENGTH2 = 1e-18  # squared length that is rounding where none of PATIENCE steps was a new low
+PATIENCE = 30
 MAX_HALVINGS = 60
 
 
@@ -147,12 +148,12 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
         if distance <= tol:
             converged, message = True, CONVERGED
             break
-        if distance < FLOOR and _makes_no_progress([d for _, d in trace]):
+        if distance < ROUNDING_LENGTH2 and _makes_no_progress([d for _, d in trace]):
             converged, message = True, CONVERGED_TO_ROUNDING
             break
         if len(trace) > maxiter:
             break
-        at, slack = partial(_after, objective, theta, step), ROUNDING * abs(e.value)
+        at, slack = partial(_after, objective, theta, step), ROUNDED_LOGLIK_SHARE * abs(e.value)
         length, new = longest_step(at, e.value, decrement, slack=slack, halvings=MAX_HALVINGS)
         if new is None:
             message = NO_STEP

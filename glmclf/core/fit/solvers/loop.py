@@ -11,7 +11,7 @@ from numpy import ndarray
 from glmclf.core.likelihood.objective import Evaluation
 
 ARMIJO = 1e-4  # least share of the gain its slope promises that a step must have
-ROUNDING = 1e-13  # share of a log-likelihood that is rounding
+ROUNDED_LOGLIK_SHARE = 1e-13  # share of a log-likelihood that is rounding
 CONVERGED = "converged"
 CONVERGED_TO_ROUNDING = "converged to rounding"
 OUT_OF_STEPS = "no maximum within the iterations allowed"

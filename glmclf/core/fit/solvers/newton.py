@@ -13,7 +13,7 @@ from glmclf.core.fit.solvers.loop import (
     CONVERGED_TO_ROUNDING,
     NO_STEP,
     OUT_OF_STEPS,
-    ROUNDING,
+    ROUNDED_LOGLIK_SHARE,
     SINGULAR,
     Fit,
     longest_step,
@@ -22,8 +22,8 @@ from glmclf.core.fit.solvers.loop import (
 from glmclf.core.likelihood.objective import Evaluation, Objective
 
 DECREMENT_TOL = 1e-24  # squared decrement times p/n: the last step then moves the information by 1e-12 of itself
-DECREMENT_TOL_WITH_SURROGATE = 1e-16  # the same, where a surrogate tells the move to some hundredths
-KEPT_INFORMATION_TOL_SHARE = 1e-2  # of that: the information moves by no more than 1e-9 of itself
+DECREMENT_TOL_WITH_SURROGATE = 1e-16  # such a tolerance where a surrogate tells the move to some hundredths
+KEPT_INFORMATION_TOL_SHARE = 1e-2  # share of such a tolerance: the information moves by no more than 1e-9 of itself
 # Fisher scoring goes on with the observed information here, or where its step is too long: the log-likelihoods are
 # concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 OBSERVED_BELOW_DECREMENT = 1e-2
@@ -137,7 +137,7 @@ class Ascent:
         theta, value = self.theta, self.evaluation.value
         if self.surrogate is not None and distance < SURROGATE_BELOW_DECREMENT_PER_ROW * self.objective.n:
             step = self.surrogate.step(theta, self.evaluation, step)
-        slack = ROUNDING_WITH_OFFSETS * max(1.0, abs(value)) if blind else ROUNDING * abs(value)
+        slack = ROUNDING_WITH_OFFSETS * max(1.0, abs(value)) if blind else ROUNDED_LOGLIK_SHARE * abs(value)
 
         def at(length: float) -> Evaluation:
             return self.objective(theta + length * step, self.expected)

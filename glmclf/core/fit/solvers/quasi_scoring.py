@@ -13,7 +13,7 @@ from glmclf.core.fit.solvers.loop import (
     ARMIJO,
     CONVERGED,
     CONVERGED_TO_ROUNDING,
-    ROUNDING,
+    ROUNDED_LOGLIK_SHARE,
     SINGULAR,
     Fit,
     longest_step,
@@ -22,7 +22,7 @@ from glmclf.core.fit.solvers.loop import (
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly: its last step leaves a share of it
-ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
+ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
 PATIENCE = 5
 COMBINED_STEPS = 6  # steps that the accelerated one is made of
 MAX_HALVINGS = 40
@@ -109,7 +109,7 @@ def solve_adjusted(
         if point.decrement <= tol:
             converged, message = True, CONVERGED
             break
-        if point.decrement < ROUNDING_DECREMENT and stands_still(trace, PATIENCE):
+        if point.decrement < ADJUSTED_ROUNDING_DECREMENT and stands_still(trace, PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             point = min(past, key=lambda p: p.decrement)
             break
@@ -152,14 +152,14 @@ def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | N
         lambda length: adjusted(point.theta + length * point.step),
         value(point),
         point.decrement,
-        slack=ROUNDING * abs(value(point)),
+        slack=ROUNDED_LOGLIK_SHARE * abs(value(point)),
         halvings=MAX_HALVINGS,
         value_of=lambda new: value(new) if np.isfinite(new.decrement) else np.nan,
     )[1]
 
 
 def _rises(old: Point, new: Point, gain: float) -> bool:
-    return np.isfinite(new.decrement) and value(new) >= value(old) + gain - ROUNDING * abs(value(old))
+    return np.isfinite(new.decrement) and value(new) >= value(old) + gain - ROUNDED_LOGLIK_SHARE * abs(value(old))
 
 
 def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float, best: float) -> Point:
