@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.core.gaussian.moments import class_ends
-from glmclf.core.naive_bayes.families import FAMILIES, Categorical, Defect, Family, Gaussian, Multinomial
+from glmclf.core.naive_bayes.families import FAMILIES, Categorical, Defect, Family, GaussianFamily, MultinomialFamily
 from glmclf.core.naive_bayes.fit import (
     NaiveBayesFit,
     Record,
@@ -394,11 +394,11 @@ def _check_words(options: Mapping[str, Any]) -> None:
 def _family(feature: Feature, pooled: bool) -> Family:
     """The family of a feature, for the arrays of the core."""
     if feature.family == "gaussian":
-        return Gaussian(pooled=pooled)
+        return GaussianFamily(pooled=pooled)
     if feature.family == "categorical":
         return Categorical(feature.cells)
     if feature.family == "multinomial":
-        return Multinomial(feature.cells)
+        return MultinomialFamily(feature.cells)
     return FAMILIES[feature.family]()
 
 

@@ -12,7 +12,7 @@ from glmclf.core.naive_bayes.families import (
     Exponential,
     Gamma,
     Gaussian,
-    Multinomial,
+    MultinomialFamily,
     Poisson,
     ZeroCell,
 )
@@ -30,7 +30,7 @@ VALUES = {
     "gaussian": (Gaussian(), G.normal(3, 2, N)),
     "bernoulli": (Bernoulli(), np.tile([0, 1, 1.0], 8)),
     "categorical": (Categorical(3), np.tile([0, 1, 2, 2], 6)),
-    "multinomial": (Multinomial(3), G.multinomial(6, [0.2, 0.3, 0.5], N).astype(float)),
+    "multinomial": (MultinomialFamily(3), G.multinomial(6, [0.2, 0.3, 0.5], N).astype(float)),
     "poisson": (Poisson(), G.poisson(3, N).astype(float)),
     "exponential": (Exponential(), G.exponential(2, N)),
     "gamma": (Gamma(), G.gamma(3, 2, N)),
@@ -386,8 +386,8 @@ def test_moments_with_missing_values():
         (Gaussian(), [1, np.inf, np.nan], [1], "infinite values"),
         (Bernoulli(), [0, 1, 2, np.nan], [2], "values other than 0 and 1"),
         (Categorical(3), [0, 3, -1], [1], "codes outside 0..2"),
-        (Multinomial(2), [[1, 2], [-1, 2], [np.nan, 1]], [1], "negative counts"),
-        (Multinomial(2), [[1, 2], [1.5, 2], [np.nan, 1]], [1], "counts that are not whole numbers"),
+        (MultinomialFamily(2), [[1, 2], [-1, 2], [np.nan, 1]], [1], "negative counts"),
+        (MultinomialFamily(2), [[1, 2], [1.5, 2], [np.nan, 1]], [1], "counts that are not whole numbers"),
         (Poisson(), [0, 2, -1, np.nan], [2], "negative values"),
         (Poisson(), [0, 2, 0.5, np.nan], [2], "values that are not whole numbers"),
         (Exponential(), [0, 2, -0.1, np.nan], [2], "negative values"),
@@ -417,7 +417,7 @@ Y4 = np.array([0, 0, 1, 1])
         (Poisson(), [0, 0, 1, 2], []),
         (Poisson(), [np.nan, np.nan, 1, 2], [("no observed value in a class", 0, 0)]),
         (Categorical(2), [0, 1, -1, -1], [("no observed value in a class", 0, 1)]),
-        (Multinomial(2), [[0, 0], [0, 0], [1, 2], [2, 1]], [("no observed value in a class", 0, 0)]),
+        (MultinomialFamily(2), [[0, 0], [0, 0], [1, 2], [2, 1]], [("no observed value in a class", 0, 0)]),
     ],
 )
 def test_defects(family, values, expected):
@@ -435,7 +435,7 @@ def test_smoothing_needs_no_rows():
 
 
 def test_zero_counts():
-    family = Multinomial(2)
+    family = MultinomialFamily(2)
     fit = family.fit(family.statistics(np.array([[1, 0], [2, 0], [1, 1], [2, 1.0]]), Y4, None, 2))
     assert fit.zero_cells() == [ZeroCell(0, 1, 0)]
     f = fit.log_density(np.array([[3.0, 0.0], [2.0, 1.0]]))

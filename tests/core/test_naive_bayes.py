@@ -16,8 +16,8 @@ from glmclf.core.naive_bayes.families import (
     Categorical,
     Exponential,
     Gamma,
-    Gaussian,
-    Multinomial,
+    GaussianFamily,
+    MultinomialFamily,
     Poisson,
     ZeroCell,
 )
@@ -92,12 +92,12 @@ def titanic(crossed=False):
 
 def pima_missing():
     data = pd.read_csv(DATA / "pima_tr2.csv")
-    return [Gaussian(7)], [data[PIMA].to_numpy(float)], coded(data.type, ["No", "Yes"]), None
+    return [GaussianFamily(7)], [data[PIMA].to_numpy(float)], coded(data.type, ["No", "Yes"]), None
 
 
 def pima_mixed():
     data = table("pima_tr")
-    families = [Gaussian(), Poisson(), Gamma(), Exponential(), Bernoulli()]
+    families = [GaussianFamily(), Poisson(), Gamma(), Exponential(), Bernoulli()]
     values = [data[c].to_numpy(float) for c in ("glu", "npreg", "ped", "age")] + [(data.bmi > 30).to_numpy(float)]
     return families, values, coded(data.type, ["No", "Yes"]), None
 
@@ -109,12 +109,13 @@ def sprays():
 
 def words():
     counts = [(3, 0, 1), (2, 2, 0), (4, 1, 1), (0, 3, 2), (1, 4, 4), (0, 2, 1), (1, 1, 5)]
-    return [Multinomial(3)], [np.array(counts, float)], np.array([0, 0, 0, 1, 1, 1, 1]), None
+    return [MultinomialFamily(3)], [np.array(counts, float)], np.array([0, 0, 0, 1, 1, 1, 1]), None
 
 
 def iris(pooled=False):
     data = table("iris")
-    return [Gaussian(4, pooled)], [data[FLOWERS].to_numpy(float)], coded(data.species, sorted(set(data.species))), None
+    labels = coded(data.species, sorted(set(data.species)))
+    return [GaussianFamily(4, pooled)], [data[FLOWERS].to_numpy(float)], labels, None
 
 
 def mixed(seed=5, n=60, K=3, pooled=False, missing=True):
@@ -135,8 +136,9 @@ def mixed(seed=5, n=60, K=3, pooled=False, missing=True):
     if missing:
         for v in values:
             v[g.random(n) < 0.15] = -1 if v.dtype.kind == "i" else np.nan
-    families = [Gaussian(1, pooled), Gaussian(1, pooled), Bernoulli(), Categorical(3), Poisson(), Exponential()]
-    return [*families, Gamma(), Multinomial(3)], values, y, g.integers(1, 4, n).astype(float)
+    normal = [GaussianFamily(1, pooled), GaussianFamily(1, pooled)]
+    families = [*normal, Bernoulli(), Categorical(3), Poisson(), Exponential()]
+    return [*families, Gamma(), MultinomialFamily(3)], values, y, g.integers(1, 4, n).astype(float)
 
 
 # -------------------------------------------------------------------------------------- published values
@@ -285,7 +287,7 @@ def test_gaussian_references(name):
     values, expected = case["values"], case["values"]["mle"]
     X, y = data[values["features"]].to_numpy(float), coded(data[case["formula"].split(" ~ ")[0]], values["levels"])
     K = len(values["levels"])
-    fit = fitted([Gaussian(X.shape[1])], [X], y, K=K)
+    fit = fitted([GaussianFamily(X.shape[1])], [X], y, K=K)
     assert_allclose(fit.llf, expected["llf"], rtol=1e-12)
     assert_allclose(conditional(fit, [X], y), expected["llf_conditional"], rtol=1e-10)
     assert fit.k_params == expected["n_params"]
@@ -368,7 +370,7 @@ def test_a_matrix_is_its_columns():
     families, values, y, _ = iris()
     a = fitted(families, values, y, K=3)
     columns = list(values[0].T)
-    b = fitted([Gaussian()] * 4, columns, y, K=3)
+    b = fitted([GaussianFamily()] * 4, columns, y, K=3)
     same(a, b, rtol=1e-13)
     assert_allclose(a.log_joint(values), b.log_joint(columns), rtol=1e-13)
     assert_allclose(
@@ -382,18 +384,20 @@ def test_threads_and_blocks_change_nothing():
     g = np.random.default_rng(8)
     y, X = g.integers(0, 5, 40_000), g.normal(size=(40_000, 10))
     one, two = (
-        class_statistics([Gaussian(10)], feature_blocks([Gaussian(10)], [X], y, None, n_threads=t), 5) for t in (1, 2)
+        class_statistics([GaussianFamily(10)], feature_blocks([GaussianFamily(10)], [X], y, None, n_threads=t), 5)
+        for t in (1, 2)
     )
     assert np.array_equal(one.statistics[0].squares, two.statistics[0].squares)
-    fit = fit_naive_bayes([Gaussian(10)], two)
+    fit = fit_naive_bayes([GaussianFamily(10)], two)
     assert_allclose(fit.log_joint([X])[::1000], fit.log_joint([X[::1000]]), rtol=1e-14)
     assert_allclose(fit.log_joint([np.asfortranarray(X)]), fit.log_joint([X]), rtol=1e-13)
-    rows = feature_blocks([Gaussian()] * 10, list(X.T), y, None)
-    same(fit, fit_naive_bayes([Gaussian(10)], class_statistics([Gaussian()] * 10, rows, 5)))
+    rows = feature_blocks([GaussianFamily()] * 10, list(X.T), y, None)
+    same(fit, fit_naive_bayes([GaussianFamily(10)], class_statistics([GaussianFamily()] * 10, rows, 5)))
 
 
 def test_grouping_keeps_the_order():
-    families = [Gaussian(), Gaussian(), Poisson(), Gaussian(pooled=True), Gaussian(2, pooled=True), Gaussian()]
+    one, pooled = GaussianFamily(), GaussianFamily(pooled=True)
+    families = [one, one, Poisson(), pooled, GaussianFamily(2, pooled=True), one]
     assert [f.p for f in grouped(families)] == [2, 1, 3, 1]
     columns = [np.full(2, float(j)) for j in range(7)]
     groups = packed(grouped(families), columns)
@@ -498,7 +502,7 @@ def test_null_model():
 
 def test_zero_cells_are_minus_infinity():
     x, y = np.array([0, 1, 2, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 1])
-    fit = fitted([Gaussian(), Categorical(3)], [np.arange(6.0) ** 2, x], y)
+    fit = fitted([GaussianFamily(), Categorical(3)], [np.arange(6.0) ** 2, x], y)
     assert fit.zero_cells() == [ZeroCell(1, 2, 1)]
     coefficients, se = fit.coefficients()[0], fit.standard_errors()[0]
     assert coefficients[4] == -np.inf and np.isnan(se[4])
@@ -513,7 +517,7 @@ def test_zero_cells_are_minus_infinity():
     parts = Parts(fit)
     robust = parts.collapsed(np.eye(parts.E))
     assert np.isnan(robust[4]).all() and np.isfinite(robust[:4, :4]).all() and np.isfinite(psi[:, :4]).all()
-    smooth = fitted([Gaussian(), Categorical(3)], [np.arange(6.0) ** 2, x], y, smoothing=0.5)
+    smooth = fitted([GaussianFamily(), Categorical(3)], [np.arange(6.0) ** 2, x], y, smoothing=0.5)
     assert not smooth.zero_cells() and np.isfinite(smooth.standard_errors()).all()
 
 
@@ -529,7 +533,7 @@ def test_unusable_features_are_named_together():
     y = np.array([0, 0, 0, 1, 1, 1])
     values = [np.arange(6.0), np.array([1, 2, 3, 5, 5, 5.0]), np.array([np.nan] * 3 + [1, 2, 3]), np.full(6, 7.0)]
     with pytest.raises(UnusableFeatures) as error:
-        fitted([Gaussian(), Gaussian(), Poisson(), Gamma()], values, y)
+        fitted([GaussianFamily(), GaussianFamily(), Poisson(), Gamma()], values, y)
     assert [tuple(d) for d in error.value.defects] == [
         ("constant within a class", 1, 1),
         ("no observed value in a class", 2, 0),
@@ -541,7 +545,7 @@ def test_unusable_features_are_named_together():
 def test_more_features_than_rows():
     g = np.random.default_rng(12)
     y, X = np.arange(40) % 2, g.normal(size=(40, 300))
-    fit = fitted([Gaussian(300)], [X], y)
+    fit = fitted([GaussianFamily(300)], [X], y)
     joint = fit.log_joint([X])
     direct = np.log(0.5) + np.stack(
         [-0.5 * (np.log(2 * np.pi * v) + (X - m) ** 2 / v).sum(axis=1) for m, v in zip(*moments(X, y))], axis=1

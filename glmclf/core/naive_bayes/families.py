@@ -14,9 +14,9 @@ from glmclf.core.naive_bayes.family import (
     Violation,
     ZeroCell,
 )
-from glmclf.core.naive_bayes.gaussian import FittedGaussian, FittedPooledGaussian, Gaussian
+from glmclf.core.naive_bayes.gaussian import FittedGaussian, FittedPooledGaussian, GaussianFamily
 from glmclf.core.naive_bayes.positive import Exponential, FittedExponential, FittedGamma, FittedPoisson, Gamma, Poisson
-from glmclf.core.naive_bayes.tables import Bernoulli, Categorical, FittedMultinomial, FittedTable, Multinomial
+from glmclf.core.naive_bayes.tables import Bernoulli, Categorical, FittedMultinomial, FittedTable, MultinomialFamily
 
 __all__ = [
     "Defect",
@@ -31,7 +31,7 @@ __all__ = [
     "ZeroCell",
     "FittedGaussian",
     "FittedPooledGaussian",
-    "Gaussian",
+    "GaussianFamily",
     "Exponential",
     "FittedExponential",
     "FittedGamma",
@@ -42,15 +42,15 @@ __all__ = [
     "Categorical",
     "FittedMultinomial",
     "FittedTable",
-    "Multinomial",
+    "MultinomialFamily",
     "FAMILIES",
 ]
 
 FAMILIES: dict[str, type[Family]] = {
-    "gaussian": Gaussian,
+    "gaussian": GaussianFamily,
     "bernoulli": Bernoulli,
     "categorical": Categorical,
-    "multinomial": Multinomial,
+    "multinomial": MultinomialFamily,
     "poisson": Poisson,
     "exponential": Exponential,
     "gamma": Gamma,

@@ -6,7 +6,7 @@ V_T = Var T at the estimate and n rows, for the matrix J(tau) = [-tau, I]:
 
     cov(-A, eta) = J'V_T^-1 J / n;   influence (N/n) J'V_T^-1 (T - tau);   var log f(x) = (T-tau)'V_T^-1 (T-tau) / n.
 
-Shapes: n rows, K classes, p features of one family (1 but for `Gaussian`, which takes many as one matrix), m the
+Shapes: n rows, K classes, p features of one family (1 but for `GaussianFamily`, which takes many as one matrix), m the
 width of T. Missing values are NaN (codes: -1) and count in no sum; their log density is 0.
 
 References
@@ -198,7 +198,7 @@ class Family:
     ----------
     name : str
     p : int
-        Features: 1, but for `Gaussian`.
+        Features: 1, but for `GaussianFamily`.
     width : int
         Length m of T.
     free : int

@@ -22,7 +22,7 @@ from numpy import ndarray
 from numpy.random import Generator
 
 from glmclf.core.gaussian.law import log_softmax
-from glmclf.core.naive_bayes.families import Defect, Family, Fitted, Gaussian, Statistics, ZeroCell
+from glmclf.core.naive_bayes.families import Defect, Family, Fitted, GaussianFamily, Statistics, ZeroCell
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
@@ -74,7 +74,7 @@ def grouped(families: Iterable[Family]) -> tuple[Family, ...]:
     groups: list[Family] = []
     for family in families:
         last = groups[-1] if groups else None
-        if isinstance(family, Gaussian) and isinstance(last, Gaussian) and family.pooled == last.pooled:
+        if isinstance(family, GaussianFamily) and isinstance(last, GaussianFamily) and family.pooled == last.pooled:
             groups[-1] = replace(last, p=last.p + family.p)
         else:
             groups.append(family)
@@ -141,7 +141,7 @@ def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Reco
     Parameters
     ----------
     families : sequence of Family
-        One a feature, or a `Gaussian` for several features at once; see `grouped`.
+        One a feature, or a `GaussianFamily` for several features at once; see `grouped`.
     blocks : Blocks
         Of the features as `packed` has them, classes 0..K-1 and weights or None.
     K : int
@@ -149,7 +149,7 @@ def class_statistics(families: Sequence[Family], blocks: Blocks, K: int) -> Reco
     """
     groups = grouped(families)
     blocks = blocks.rechunk(_size(groups, blocks.arrays))
-    if all(isinstance(family, Gaussian) for family in groups):  # they look at few rows at a time by themselves
+    if all(isinstance(family, GaussianFamily) for family in groups):  # they look at few rows at a time by themselves
         blocks = blocks.rechunk(CHUNKS_PER_BLOCK * blocks.size)
     return blocks.sum(partial(_record, groups, K))
 
@@ -370,7 +370,7 @@ class NaiveBayesFit:
             values = np.empty((len(y), *parts[0].shape[1:]), dtype=parts[0].dtype)
             for r, part in zip(rows, parts):
                 values[r] = part
-            drawn.extend(values.T if isinstance(fitted.family, Gaussian) else [values])
+            drawn.extend(values.T if isinstance(fitted.family, GaussianFamily) else [values])
         return drawn
 
     def alone(self, feature: int) -> NaiveBayesFit:
@@ -393,7 +393,7 @@ class NaiveBayesFit:
         """Family and statistics of one feature."""
         g = int(np.searchsorted(_starts(self.families), feature, side="right")) - 1
         family, statistics = self.families[g], self.statistics[g]
-        if isinstance(family, Gaussian):
+        if isinstance(family, GaussianFamily):
             at = feature - _starts(self.families)[g]
             return replace(family, p=1), statistics.column(at)  # type: ignore[union-attr]
         return family, statistics

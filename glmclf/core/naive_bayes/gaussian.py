@@ -35,7 +35,7 @@ LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
 
 
 @dataclass(frozen=True)
-class Gaussian(Family):
+class GaussianFamily(Family):
     """Normal features, p of them as one (n, p) matrix (or one as (n,)): T = (x, x^2), a variance a class.
 
     With `pooled=True` the classes share each feature's variance and T = x. The estimates are class means and mean

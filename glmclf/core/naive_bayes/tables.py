@@ -202,7 +202,7 @@ class FittedTable(Fitted):
 
 
 @dataclass(frozen=True)
-class Multinomial(Family):
+class MultinomialFamily(Family):
     """Counts (n, L) that share their row's total among `levels` cells; a row with any NaN is missing. T = counts.
 
     The likelihood is conditional on the totals and includes log(m!/prod x!). Smoothing as in `Categorical`.

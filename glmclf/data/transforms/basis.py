@@ -220,7 +220,7 @@ class Local(Basis):
         return (x[:, None] - self._centers) / self._scale
 
 
-class Gaussian(Local):
+class GaussianBasis(Local):
     """rbf(x, centers= or df=, scale=): Gaussian radial basis functions, exp(-((x - centre) / scale)^2 / 2).
 
     See `Local` for the arguments.
@@ -280,7 +280,7 @@ class Hinge(Basis):
 
 
 # -------------------------------------------------------------------------------------------------------- groups
-class Groups(Basis):
+class Binned(Basis):
     """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
 
     def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
@@ -332,7 +332,7 @@ class _Outside:
         return _Outside(self.rows + other.rows, (self.some + other.some)[:5])
 
 
-class Quantiles(Groups):
+class Quantiles(Binned):
     """qcut(x, n): groups of equal size, by the quantiles of the training rows, as ``pandas.qcut``.
 
     Parameters
@@ -356,7 +356,7 @@ class Quantiles(Groups):
         self._set(edges, True, True)
 
 
-class Intervals(Groups):
+class Intervals(Binned):
     """cut(x, edges, right=True, include_lowest=False): groups between edges, as ``pandas.cut``.
 
     Parameters
@@ -391,7 +391,7 @@ class Intervals(Groups):
 
 TRANSFORMS: dict[str, Any] = {
     "poly": stateful_transform(Polynomial),
-    "rbf": stateful_transform(Gaussian),
+    "rbf": stateful_transform(GaussianBasis),
     "sigmoid": stateful_transform(Sigmoid),
     "hinge": stateful_transform(Hinge),
     "qcut": stateful_transform(Quantiles),

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import Column
 from glmclf.data.transforms.basis import Refused, Remembers
-from glmclf.data.transforms.values import InMemory, Moments, Steps, Streamed, Sums
+from glmclf.data.transforms.values import InMemory, Moments, Steps, StreamedValues, Sums
 
 if TYPE_CHECKING:
     from glmclf.data.formula.factors import Expression
@@ -224,4 +224,4 @@ def _started(transform: Remembers, opening: _Opening | None) -> Steps[None]:
     moments, (args, kwargs) = opening.moments, opening.settings
     if not np.isfinite([moments.low, moments.high]).all():
         raise Refused("a value that it would remember is infinite or missing. Correct or drop these rows.")
-    return transform.fix(Streamed(moments), *args, **kwargs)
+    return transform.fix(StreamedValues(moments), *args, **kwargs)

@@ -20,7 +20,7 @@ from glmclf.data.transforms.basis import Refused, Remembers, number_of
 from glmclf.data.transforms.values import Steps, Values
 
 
-class Sent(Remembers):
+class SentTransform(Remembers):
     """Transform of patsy's that may be sent to other processes, as its state is numbers."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def _two_dimensional(x: Any) -> ndarray:
 
 
 # ------------------------------------------------------------------------------------------------ centre and scale
-class Centred(Sent, Center):
+class Centred(SentTransform, Center):
     """patsy's `center`."""
 
     def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
@@ -48,7 +48,7 @@ class Centred(Sent, Center):
         self._sum, self._count = x.total, x.n
 
 
-class Standardized(Sent, Standardize):
+class Standardized(SentTransform, Standardize):
     """patsy's `standardize`."""
 
     def rows(self, x: Any, *args: Any, **kwargs: Any) -> tuple[ndarray, tuple[Any, ...], dict[str, Any]]:
@@ -62,7 +62,7 @@ class Standardized(Sent, Standardize):
 
 
 # --------------------------------------------------------------------------------------------------------- splines
-class BSpline(Sent, BS):
+class BSpline(SentTransform, BS):
     """patsy's `bs`."""
 
     def _fix(
@@ -83,7 +83,7 @@ class BSpline(Sent, BS):
         self.memorize_finish()
 
 
-class Cubic(Sent, mgcv.CubicRegressionSpline):
+class Cubic(SentTransform, mgcv.CubicRegressionSpline):
     """patsy's `cr` and `cc`."""
 
     def _fix(
@@ -135,7 +135,7 @@ class Cyclic(Cubic, mgcv.CC):
     """patsy's `cc`."""
 
 
-class Tensor(Sent, mgcv.TE):
+class Tensor(SentTransform, mgcv.TE):
     """patsy's `te`, which remembers the means of its columns where these are constrained to 0."""
 
     def remembers(self, code: str) -> bool:

@@ -244,7 +244,7 @@ class InMemory(Values):
         return self.x[order[np.searchsorted(np.cumsum(self.times[order]), ranks, side="right")]]
 
 
-class Streamed(Values):
+class StreamedValues(Values):
     """Values in a stream, of which a pass has given the moments."""
 
     def __init__(self, moments: Moments):

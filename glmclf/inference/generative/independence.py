@@ -16,7 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, xlogy
 
-from glmclf.core.naive_bayes.families import Categorical, Family, Gaussian
+from glmclf.core.naive_bayes.families import Categorical, Family, GaussianFamily
 from glmclf.core.naive_bayes.family import EPS
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 
@@ -194,7 +194,7 @@ def joined(
         if fit.smoothing == 0 and not np.bincount(y[both], minlength=fit.K).all():
             return None
         together = law.fit(law.statistics(codes, y, w, fit.K), fit.smoothing).log_density(codes)
-    elif all(isinstance(f, Gaussian) for f in families):
+    elif all(isinstance(f, GaussianFamily) for f in families):
         both = ~(np.isnan(a) | np.isnan(b))
         found = _bivariate(np.column_stack([a, b]), y, w, fit.K, both, families[0].pooled)
         if found is None:
