@@ -1,7 +1,7 @@
 """Naive Bayes beyond its closed forms: influence part by part for robust covariances, and leaving rows out.
 
 The log-odds are a sum of parts: the priors' log(pi_k/pi_0), and of each feature its -A and eta'T. Kept apart, one
-covariance of all parts serves every row, whichever features it has: a missing feature has weight 0. Gaussian features
+covariance of all parts serves every row, whichever features it has: a missing feature has weight 0. GaussianFamily features
 are taken about their mean, where nothing cancels. Tables have log theta_l of every level instead, so that the log of
 one cell that is 0 matters to no other. What is estimated as 0 counts as known: rows that have it are impossible in its
 class, and the contrasts of the other classes are free of it.
@@ -27,7 +27,7 @@ from glmclf.core.naive_bayes.families import (
     Fitted,
     FittedGaussian,
     FittedTable,
-    Gaussian,
+    GaussianFamily,
 )
 from glmclf.core.naive_bayes.family import LOG_2PI
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
@@ -252,7 +252,7 @@ class PartsContext(InfluenceContext):
     def sum_of_outer_scores(self) -> ndarray:
         parts = self.parts
         assert parts is not None
-        if any(isinstance(f, Gaussian) and f.pooled for f in parts.fit.families):
+        if any(isinstance(f, GaussianFamily) and f.pooled for f in parts.fit.families):
             return super().sum_of_outer_scores()
         K, E = parts.fit.K, parts.E
 
@@ -299,7 +299,7 @@ def log_joint_without(
     rows = np.arange(len(y))
     for f, s, v in zip(fit.features, fit.statistics, values):
         with np.errstate(all="ignore"):
-            if isinstance(f.family, Gaussian) and f.family.pooled:
+            if isinstance(f.family, GaussianFamily) and f.family.pooled:
                 total += _pooled_without(s, v, y, removed)
                 continue
             density = f.log_density(v)
