@@ -11,7 +11,7 @@ from glmclf.core.naive_bayes.families import (
     Categorical,
     Exponential,
     Gamma,
-    Gaussian,
+    GaussianFamily,
     MultinomialFamily,
     Poisson,
     ZeroCell,
@@ -27,7 +27,7 @@ N = 24
 Y = np.repeat([0, 1], 12)
 W = G.integers(1, 4, N).astype(float)
 VALUES = {
-    "gaussian": (Gaussian(), G.normal(3, 2, N)),
+    "gaussian": (GaussianFamily(), G.normal(3, 2, N)),
     "bernoulli": (Bernoulli(), np.tile([0, 1, 1.0], 8)),
     "categorical": (Categorical(3), np.tile([0, 1, 2, 2], 6)),
     "multinomial": (MultinomialFamily(3), G.multinomial(6, [0.2, 0.3, 0.5], N).astype(float)),
@@ -214,7 +214,7 @@ def gaussian_fit(mean, sd, n=1000.0):
     from glmclf.core.naive_bayes.families import FittedGaussian
 
     mean, sd = np.array(mean, float), np.array(sd, float)
-    return FittedGaussian(Gaussian(mean.shape[1]), np.full(mean.shape, n), mean, sd**2, mean.mean(axis=0))
+    return FittedGaussian(GaussianFamily(mean.shape[1]), np.full(mean.shape, n), mean, sd**2, mean.mean(axis=0))
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_moments_of_an_offset(offset, order):
     g = np.random.default_rng(2)
     X = np.asarray(g.normal(size=(3000, 3)) + offset, order=order)
     y = g.integers(0, 20, 3000)
-    family = Gaussian(3)
+    family = GaussianFamily(3)
     parts = [family.statistics(X[r], y[r], None, 20) for r in np.array_split(np.arange(3000), 5)]
     total = parts[0]
     for part in parts[1:]:
@@ -332,7 +332,7 @@ def test_moments_of_classes_far_apart_and_of_sorted_rows(order, p, K):
     g = np.random.default_rng(5)
     y = np.sort(g.integers(0, K, 900))  # the first rows are of one class
     X = np.asarray(g.normal(size=(900, p)) + 1e4 * y[:, None], order=order)
-    found = Gaussian(p).statistics(X, y.astype(np.int8), None, K)
+    found = GaussianFamily(p).statistics(X, y.astype(np.int8), None, K)
     for k in range(K):
         rows = X[y == k].astype(np.longdouble)
         assert_allclose(found.mean[k], rows.mean(axis=0).astype(float), rtol=1e-14, atol=1e-14)
@@ -342,8 +342,8 @@ def test_moments_of_classes_far_apart_and_of_sorted_rows(order, p, K):
 def test_a_constant_has_no_squares():
     y = np.arange(200) % 2
     X = np.column_stack([np.full(200, 0.1), np.where(y, 0.3, 1e6 / 7)])
-    found = Gaussian(2).statistics(X, y, None, 2)
-    assert Gaussian(2).defects(found)
+    found = GaussianFamily(2).statistics(X, y, None, 2)
+    assert GaussianFamily(2).defects(found)
     assert (np.sqrt(found.squares / found.n) <= 8 * np.finfo(float).eps * np.abs(found.mean).max(axis=0)).all()
 
 
@@ -354,7 +354,7 @@ def test_moments_of_a_long_block_with_gaps(K):
     n = 3 * chunk(4)
     X, y = g.normal(size=(n, 4)) + 1e3, g.integers(0, K, n)
     X[chunk(4) + 5, 1] = X[-1, 3] = np.nan
-    found = Gaussian(4).statistics(X, y, None, K)
+    found = GaussianFamily(4).statistics(X, y, None, K)
     for k in (0, K - 1):
         rows = X[y == k]
         assert_allclose(found.n[k], (~np.isnan(rows)).sum(axis=0))
@@ -367,13 +367,13 @@ def test_moments_with_missing_values():
     X = g.normal(size=(200, 3))
     X[g.random((200, 3)) < 0.2] = np.nan
     y = g.integers(0, 2, 200)
-    found = Gaussian(3).statistics(X, y, None, 2)
+    found = GaussianFamily(3).statistics(X, y, None, 2)
     for k in (0, 1):
         rows = X[y == k]
         assert_allclose(found.n[k], (~np.isnan(rows)).sum(axis=0))
         assert_allclose(found.mean[k], np.nanmean(rows, axis=0), rtol=1e-12)
         assert_allclose(found.squares[k] / found.n[k], np.nanvar(rows, axis=0), rtol=1e-12)
-    column = Gaussian().statistics(X[:, 1], y, None, 2)
+    column = GaussianFamily().statistics(X[:, 1], y, None, 2)
     assert_allclose(column.squares[:, 0], found.squares[:, 1], rtol=1e-14)
 
 
@@ -383,7 +383,7 @@ def test_moments_with_missing_values():
 @pytest.mark.parametrize(
     "family, values, rows, reason",
     [
-        (Gaussian(), [1, np.inf, np.nan], [1], "infinite values"),
+        (GaussianFamily(), [1, np.inf, np.nan], [1], "infinite values"),
         (Bernoulli(), [0, 1, 2, np.nan], [2], "values other than 0 and 1"),
         (Categorical(3), [0, 3, -1], [1], "codes outside 0..2"),
         (MultinomialFamily(2), [[1, 2], [-1, 2], [np.nan, 1]], [1], "negative counts"),
@@ -406,11 +406,11 @@ Y4 = np.array([0, 0, 1, 1])
 @pytest.mark.parametrize(
     "family, values, expected",
     [
-        (Gaussian(), [3, 3, 1, 2], [("constant within a class", 0, 0)]),
-        (Gaussian(), [1e9, 1e9 + 1e-7, 1, 2], [("constant within a class", 0, 0)]),
-        (Gaussian(), [np.nan, np.nan, 1, 2], [("no observed value in a class", 0, 0)]),
-        (Gaussian(pooled=True), [3, 3, 1, 2], []),
-        (Gaussian(pooled=True), [3, 3, 1, 1], [("constant within every class", 0, None)]),
+        (GaussianFamily(), [3, 3, 1, 2], [("constant within a class", 0, 0)]),
+        (GaussianFamily(), [1e9, 1e9 + 1e-7, 1, 2], [("constant within a class", 0, 0)]),
+        (GaussianFamily(), [np.nan, np.nan, 1, 2], [("no observed value in a class", 0, 0)]),
+        (GaussianFamily(pooled=True), [3, 3, 1, 2], []),
+        (GaussianFamily(pooled=True), [3, 3, 1, 1], [("constant within every class", 0, None)]),
         (Gamma(), [3, 3, 1, 2], [("constant within a class", 0, 0)]),
         (Gamma(), [0.1 + 0.2, 0.3, 1, 2], [("constant within a class", 0, 0)]),
         (Exponential(), [0, 0, 1, 2], [("zero in a whole class", 0, 0)]),

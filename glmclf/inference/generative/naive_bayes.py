@@ -1,7 +1,7 @@
 """Naive Bayes beyond its closed forms: influence part by part for robust covariances, and leaving rows out.
 
 The log-odds are a sum of parts: the priors' log(pi_k/pi_0), and of each feature its -A and eta'T. Kept apart, one
-covariance of all parts serves every row, whichever features it has: a missing feature has weight 0. GaussianFamily features
+covariance of all parts serves every row, whichever features it has: a missing feature has weight 0. Gaussian features
 are taken about their mean, where nothing cancels. Tables have log theta_l of every level instead, so that the log of
 one cell that is 0 matters to no other. What is estimated as 0 counts as known: rows that have it are impossible in its
 class, and the contrasts of the other classes are free of it.
