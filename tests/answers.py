@@ -1,4 +1,4 @@
-"""Fits of all kinds, what to ask of them, and answers as text that can be kept: for test_snapshots.py, test_golden.py.
+"""Fits of all kinds, what to ask of them, and answers as text that can be kept: for test_snapshots.py.
 
 Reaches everything through public names; classes of results are those of results.
 """
