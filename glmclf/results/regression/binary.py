@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from glmclf.checks import is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
-from glmclf.core.design.product import Product, rotated
+from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.data.design.arrays import is_sparse
@@ -54,18 +54,6 @@ class BinaryResults(
         successes, trials = self.model._totals
         return successes / trials
 
-    @property
-    @requires()
-    def deviance(self) -> float:
-        """Twice the distance in log-likelihood from the saturated model."""
-        return 2.0 * (self._saturated_value - self._value)
-
-    @property
-    @requires()
-    def null_deviance(self) -> float:
-        """Deviance of the model without regressors."""
-        return 2.0 * (self._saturated_value - self._null_value)
-
     @requires()
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
@@ -96,13 +84,6 @@ class BinaryResults(
     # ---------------------------------------------------------------------------------------------- row-sized
     def _row_series(self, values) -> pd.Series:
         return pd.Series(values, index=self.model._rows.index)
-
-    @row_property
-    def _eta(self) -> ndarray:
-        r = self.model._rows
-        if r.streamed:
-            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
-        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
         """Linear predictors of rows of the fit in the form of a stream."""
@@ -309,29 +290,6 @@ class BinaryResults(
         moved = self._with_priors(eta, priors, which)
         return PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
-    def _linear(self, newdata, offset) -> tuple[Columns | Product, ndarray, pd.Index]:
-        """Rows of the design in the fit's coordinates, linear predictors and their labels."""
-        model = self.model
-        if newdata is None:
-            r = model._rows
-            X, index = r.X, r.index
-            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
-        else:
-            X = model._new_columns(newdata)
-            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
-            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
-            given = self._new_offset(newdata, offset)
-            self._check_new_rows(X)
-        if given is not None and given.ndim and given.shape != X.shape[:1]:
-            raise DataError(f"offset has {given.size} values for {X.shape[0]} rows to predict")
-        raw, X = X, self._rotated(X)
-        eta = self._predictor(raw, X, given)
-        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
-
-    def _rotated(self, X: Columns) -> Columns | Product:
-        """Columns in the coordinates of the fit."""
-        return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
-
     def _new_offset(self, newdata, offset):
         """Offset of rows to predict, aligned with the rows; None without an offset."""
         if offset is None and not self.model._has_offset:
@@ -366,19 +324,14 @@ class BinaryResults(
     # ------------------------------------------------------------------------------------------------- tables
     _most_probable: ClassVar[bool] = False
 
-    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
-        own = newdata is None and offset is None
-        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
-        return *self._both(eta), index
-
-    def _both(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+    def _outcome_probabilities(self, eta: ndarray) -> tuple[ndarray, ndarray]:
         """Log probabilities and probabilities of the two outcomes, (n, 2)."""
         link = self.model.link
         log_p = np.column_stack([link.logsf(eta), link.logcdf(eta)])
         return log_p, np.column_stack([link.sf(eta), link.cdf(eta)])
 
     def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
-        return *self._both(self._eta_of(X, offset)), _counts(y, trials)
+        return *self._outcome_probabilities(self._eta_of(X, offset)), _counts(y, trials)
 
     def _log_p_beside(self, original) -> ndarray:
         r, link = original.model._rows, self.model.link

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.columns import rows_at_once
-from glmclf.core.design.product import rotated, triangular_inverse
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
@@ -57,18 +57,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @cached_property
     def _saturated_value(self) -> float:
         return self.model._rows.blocks().sum_parts(partial(saturated_sum, level_residuals.saturated))
-
-    @property
-    @requires()
-    def deviance(self) -> float:
-        """Twice the distance in log-likelihood from the saturated model."""
-        return 2.0 * (self._saturated_value - self._value)
-
-    @property
-    @requires()
-    def null_deviance(self) -> float:
-        """Deviance of the model without regressors."""
-        return 2.0 * (self._saturated_value - self._null_value)
 
     # ---------------------------------------------------------------------------------------------- other bases
     @requires(Needs.MAXIMUM)
@@ -146,12 +134,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return np.linalg.svd(c[None])[2][1:] @ E
 
     # ---------------------------------------------------------------------------------------------- row-sized
-    @row_property
-    def _eta(self) -> ndarray:
-        r = self.model._rows
-        if r.streamed:
-            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
-        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
 
     def _eta_of(self, X, offset) -> ndarray:
         """Linear predictors of all classes for rows of the fit in the form of a stream."""
@@ -159,10 +141,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         z = np.column_stack([np.zeros(len(eta)), eta])
         gone = self._state.estimate.rules_out(X, self.model.J)
         return z if gone is None else np.where(gone, -np.inf, z)
-
-    def _rotated(self, X):
-        """Columns in the coordinates of the fit."""
-        return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
 
     def _predictor(self, raw, X, offset) -> ndarray:
         """Linear predictors X b + offset, from rows in both coordinates, with large parts cancelled beforehand."""
@@ -460,24 +438,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
         return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
 
-    def _linear(self, newdata, offset):
-        model = self.model
-        if newdata is None:
-            r = model._rows
-            X, index = r.X, r.index
-            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
-        else:
-            X = model._new_columns(newdata)
-            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
-            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
-            given = self._new_offset(newdata, offset)
-            self._check_new_rows(X)
-        raw, X = X, self._rotated(X)
-        if given is not None and np.ndim(given) and len(given) != X.shape[0]:
-            raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
-        eta = self._predictor(raw, X, given)
-        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
-
     def _new_offset(self, newdata, offset):
         if offset is None and not self.model._has_offset:
             return None
@@ -551,19 +511,15 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
 
     # ------------------------------------------------------------------------------------------------- tables
-    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
-        own = newdata is None and offset is None
-        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
-        return *self._all(eta), index
 
-    def _all(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+    def _outcome_probabilities(self, eta: ndarray) -> tuple[ndarray, ndarray]:
         """Log probabilities and probabilities of all levels in their order, (n, K)."""
         with np.errstate(invalid="ignore"):
             log_p, p, _ = Multinomial.possible(eta)
         return log_p[:, self.model._order], p[:, self.model._order]
 
     def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
-        return *self._all(self._eta_of(X, offset)), self.model._level_counts(y)
+        return *self._outcome_probabilities(self._eta_of(X, offset)), self.model._level_counts(y)
 
     def _log_p_beside(self, original) -> ndarray:
         r = original.model._rows

@@ -11,10 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.columns import Columns
+from glmclf.core.design.product import Product, rotated
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import roundings, triangular_factor
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
+from glmclf.errors import DataError
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification import gof
 from glmclf.results import saving
@@ -404,6 +407,80 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             self.__dict__["_null_maximised"] = np.nan if null is None else null
         self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
         return self
+
+    # ------------------------------------------------------------------------------------- linear predictors
+    @property
+    def _saturated_value(self) -> float:
+        """Log-likelihood of the saturated model."""
+        raise NotImplementedError
+
+    def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
+        """Linear predictors X b + offset, from rows in both coordinates."""
+        raise NotImplementedError
+
+    def _eta_of(self, X: Columns, offset) -> ndarray:
+        """Linear predictors of rows of the fit in the form of a stream."""
+        raise NotImplementedError
+
+    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors with the limits of a separated fit; X is None for the rows of the fit."""
+        raise NotImplementedError
+
+    def _new_offset(self, newdata, offset) -> Any:
+        """Offset of rows to predict, aligned with the rows; None without an offset."""
+        raise NotImplementedError
+
+    def _outcome_probabilities(self, eta: ndarray) -> tuple[ndarray, ndarray]:
+        """Log probabilities and probabilities of the outcomes in their order, (n, K)."""
+        raise NotImplementedError
+
+    @property
+    @requires()
+    def deviance(self) -> float:
+        """Twice the distance in log-likelihood from the saturated model."""
+        return 2.0 * (self._saturated_value - self._value)
+
+    @property
+    @requires()
+    def null_deviance(self) -> float:
+        """Deviance of the model without regressors."""
+        return 2.0 * (self._saturated_value - self._null_value)
+
+    @row_property
+    def _eta(self) -> ndarray:
+        r = self.model._rows
+        if r.streamed:
+            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
+        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+
+    def _rotated(self, X: Columns) -> Columns | Product:
+        """Columns in the coordinates of the fit."""
+        return X if self._state.basis is None else rotated(X, self._state.basis, self._state.exact)
+
+    def _linear(self, newdata, offset) -> tuple[Columns | Product, ndarray, pd.Index]:
+        """Rows of the design in the fit's coordinates, linear predictors and their labels."""
+        model = self.model
+        if newdata is None:
+            r = model._rows
+            X, index = r.X, r.index
+            given = r.offset if offset is None else self._new_offset(model._fit_table(), offset)
+        else:
+            X = model._new_columns(newdata)
+            index = newdata.index if isinstance(newdata, (pd.DataFrame, pd.Series)) else pd.RangeIndex(X.shape[0])
+            index = index if len(index) == X.shape[0] else pd.RangeIndex(X.shape[0])
+            given = self._new_offset(newdata, offset)
+            self._check_new_rows(X)
+        if given is not None and np.ndim(given) and len(given) != X.shape[0]:
+            raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
+        raw, X = X, self._rotated(X)
+        eta = self._predictor(raw, X, given)
+        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
+
+    def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
+        own = newdata is None and offset is None
+        eta, index = (self._eta, self.model._rows.index) if own else self._linear(newdata, offset)[1:]
+        return *self._outcome_probabilities(eta), index
+
 
 
 def saturated_sum(saturated: Callable, X: Any, y: ndarray, trials: Any, offset: Any, weights: ndarray | None) -> float:
