@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from glmclf.data.transforms import values
-from glmclf.data.transforms.values import InMemory, Moments, Streamed, together
+from glmclf.data.transforms.values import InMemory, Moments, StreamedValues, together
 
 PROBS = np.array([0.0, 1e-9, 0.1, 1 / 3, 0.5, 0.7, 0.999, 1.0])
 
@@ -36,7 +36,7 @@ class Stream:
 
     @property
     def values(self):
-        return Streamed(self.total(Moments.of))
+        return StreamedValues(self.total(Moments.of))
 
     def run(self, steps):
         answer = None
