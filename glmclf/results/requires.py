@@ -359,7 +359,7 @@ def requires(*needs: Needs) -> Callable[[F], F]:
 
         @functools.wraps(method)
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            token = ASKED.set((self, name)) if ASKED.get() is None else None
+            token = ASKED.set((type(self), name)) if ASKED.get() is None else None
             try:
                 for lacks, refusal in checks:
                     if lacks(self):
@@ -421,7 +421,7 @@ def _stem(what: str) -> str:
 
 
 def _said(refusal: Refusal, res: Any, what: str) -> str:
-    called = spelled(res, what) if what == _stem(what) else what
+    called = spelled(type(res), what) if what == _stem(what) else what
     return refusal.sentence.format(
         name=what,
         what=called,

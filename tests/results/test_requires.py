@@ -1,15 +1,18 @@
 """What methods of results need of a fit is said of each of them, and refused for every kind of fit that lacks it."""
 
 import contextlib
+import contextvars
 import functools
+import gc
 import inspect
 import warnings
+import weakref
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError
 from glmclf.results.generative.discriminant import DiscriminantResults
@@ -207,3 +210,13 @@ def test_models_say_what_was_asked_for(name):
                 refused[asked] = str(error)
     refused = {asked: words for asked, words in refused.items() if "needs the rows" in words}
     assert "exog" in refused and all(words.startswith(asked) for asked, words in refused.items())
+
+
+def test_a_context_copied_during_a_call_keeps_no_data():
+    contexts = []
+    model = Logit.from_formula("GRADE ~ GPA", datasets.load("spector"))
+    res = model.fit(callback=lambda *_: contexts.append(contextvars.copy_context()))
+    gone = weakref.ref(model)
+    del model, res
+    gc.collect()
+    assert contexts and gone() is None

@@ -10,7 +10,9 @@ from typing import Any, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-ASKED: ContextVar[tuple[Any, str] | None] = ContextVar("asked", default=None)  # whose method, and its name
+# Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
+# loop of a cluster say, and would keep the data alive.
+ASKED: ContextVar[tuple[type, str] | None] = ContextVar("asked", default=None)
 
 
 def named(method: F) -> F:
@@ -24,7 +26,7 @@ def named(method: F) -> F:
     def known(self: Any, *args: Any, **kwargs: Any) -> Any:
         if ASKED.get() is not None:
             return method(self, *args, **kwargs)
-        token = ASKED.set((self, name))
+        token = ASKED.set((type(self), name))
         try:
             return method(self, *args, **kwargs)
         finally:
@@ -43,10 +45,10 @@ def asked_for() -> str:
 def takes_rows() -> bool:
     """Whether what the user asked for takes other rows in place of those of the fit."""
     found = ASKED.get()
-    method = None if found is None else inspect.getattr_static(type(found[0]), found[1], None)
+    method = None if found is None else inspect.getattr_static(*found, None)
     return inspect.isfunction(method) and not {"newdata", "exog"}.isdisjoint(inspect.signature(method).parameters)
 
 
-def spelled(owner: Any, name: str) -> str:
+def spelled(owner: type, name: str) -> str:
     """A method with its parentheses, a property without."""
-    return f"{name}()" if inspect.isfunction(inspect.getattr_static(type(owner), name, None)) else name
+    return f"{name}()" if inspect.isfunction(inspect.getattr_static(owner, name, None)) else name
