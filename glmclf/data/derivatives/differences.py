@@ -72,6 +72,7 @@ def _differentiated(at: Callable[[ndarray], ndarray], x: ndarray, step: ndarray)
     smooth &= np.abs(both - right) <= 10 * MAX_DERIVATIVE_ERROR * size + 2 * error_of_right
     error = np.where(smooth, error_of_both, error_of_right)
     relative = np.divide(error, size, out=np.where(error == 0, 0.0, np.inf), where=size > 0)
+    relative = np.where(np.isinf(here), 0.0, relative)  # an infinite value has no slope, which is known: NaN
     return np.where(smooth, both, right), relative.max(axis=1)
 
 

@@ -348,8 +348,10 @@ class BinaryResults(
 
     def _row_columns(self) -> dict[str, Any]:
         hat, resid = self._leverage, np.asarray(self.resid_dev)
-        cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
-        return {".resid": resid, ".hat": hat, ".std_resid": resid / np.sqrt(1.0 - hat), ".cooksd": cooks}
+        with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone determines a coefficient
+            cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
+            standardised = resid / np.sqrt(1.0 - hat)
+        return {".resid": resid, ".hat": hat, ".std_resid": standardised, ".cooksd": cooks}
 
     @row_property
     def _leverage(self) -> ndarray:

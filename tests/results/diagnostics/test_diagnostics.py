@@ -1,6 +1,7 @@
 """Quantile and partial residuals, and variance inflation: R, exact arithmetic, laws, refusals."""
 
 import math
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -10,7 +11,7 @@ import references
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf import datasets
+from glmclf import Logit, datasets
 from glmclf.errors import CollinearityWarning, DataError, InferenceWarning, SeparationWarning
 from glmclf.inference.residuals import quantile as quantile_residuals
 from glmclf.results.diagnostics.residuals import partial_weights
@@ -312,3 +313,15 @@ def test_sampling_weights_and_penalised_fits_have_them(toy):
     with pytest.raises(NotImplementedError, match="symmetric"):
         symmetric.resid_partial()
     assert not math.isnan(fit("LDA", toy, weights="w").resid_quantile(seed=0).sum())
+
+
+def test_a_row_that_alone_determines_a_coefficient_has_no_standardised_residual():
+    data = pd.DataFrame({"share": [0.2, 0.6, 0.3, 0.7, 0.4, 0.9, 0.5], "g": list("aabbbbc")})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)
+        res = Logit.from_formula("share ~ 0 + g", data).fit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        last = res.augment().iloc[-1]
+    assert last[".hat"] == pytest.approx(1.0, abs=1e-12) and last[".resid"] == pytest.approx(0.0, abs=1e-7)
+    assert np.isnan(last[".cooksd"])
