@@ -40,7 +40,7 @@ class Keywords:
     Attributes
     ----------
     given : dict
-        For `inference.covariance.covariance`.
+        For `inference.covariance.types.covariance`.
     names : list of str
         What to call the groupings.
     doubt : str

@@ -18,7 +18,7 @@ ROUNDED_SHARE_OF_COMBINATION = 1e-7  # share of a combination's terms that is ro
 def violations(omitted: Omitted, A: ndarray, units: Any = None) -> dict[int, ndarray]:
     """Rows (., k) of which an entry is not the combination that its column was: column -> bool (.,); those alone.
 
-    `units` (k,) are those of rounding of the columns' numbers, as `core.rank.roundings` finds them.
+    `units` (k,) are those of rounding of the columns' numbers, as `core.fit.rank.roundings` finds them.
     """
     out = {}
     units = np.zeros(A.shape[1]) if units is None else np.asarray(units)

@@ -41,7 +41,7 @@ def expected_digits(
     rounded : (k,) bool ndarray
         Columns whose entries are rounded.
     shift : (p,) ndarray, optional
-        What `core.offsets.centred` added to the parameters: the sums that were rounded are those of both.
+        What `core.fit.offsets.centred` added to the parameters: the sums that were rounded are those of both.
 
     Returns
     -------

@@ -34,7 +34,7 @@ class Predictors(NamedTuple):
     constant : (.,) ndarray
         What the constraints add, whatever the free parameters are.
     units : (d,) ndarray
-        `core.rank.roundings` of the directions.
+        `core.fit.rank.roundings` of the directions.
     """
 
     directions: ndarray
@@ -144,7 +144,7 @@ def _recoded(b: Predictors, places: list[int] | None) -> Predictors:
 
 
 def free_form_of(res: Any) -> tuple[ndarray, ndarray]:
-    """Directions and constant of the parameters of a fit, as `inference.constrained.free_form` has them."""
+    """Directions and constant of the parameters of a fit, as `free_form` of its covariance has them."""
     return free_form(*res._state.estimate.equations)
 
 
