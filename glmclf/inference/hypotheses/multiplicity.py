@@ -77,7 +77,7 @@ def adjusted(
     >>> adjusted(np.array([2.5, 1.0]), np.eye(2), "bonferroni", 0.05).pvalue.round(4)
     array([0.0248, 0.6346])
     """
-    joint = JointTail(correlation, df, seed) if method == "tukey" else None
+    joint = None if correlation is None or method != "tukey" else JointTail(correlation, df, seed)
     p, error = pvalues(z, method, joint, df)
     critical, more = critical_value(len(z), method, alpha, joint, df)
     return Adjusted(p, critical, max(error, more))
