@@ -42,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_submodules, *(name for name in globals() if name.startswith("__"))})
+    return sorted({*globals()["__all__"], *_submodules, *(name for name in globals() if name.startswith("__"))})
