@@ -16,6 +16,7 @@ from scipy.special import chdtrc
 
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics.triangular import qr_factor
 
 MAX_ENTRIES = 2**20  # entries of the largest temporary array
 EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
@@ -173,8 +174,7 @@ def _whitening(factor: ndarray) -> ndarray:
 
 def _triangle(A: ndarray) -> ndarray:
     """R of A = QR."""
-    R: Any = np.linalg.qr(A, mode="r") if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
-    return R
+    return qr_factor(A) if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
 
 
 def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:

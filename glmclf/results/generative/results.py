@@ -13,8 +13,9 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_choice
-from glmclf.core.gaussian.fit import log_softmax, softmax
+from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
+from glmclf.core.numerics.softmax import log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
 from glmclf.errors import DataWarning, warn
@@ -474,7 +475,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
                 log_odds = _against_first(joint)
                 return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
             log_p = log_softmax(joint)
-            p, q = np.exp(log_p), decisions.complements(joint)
+            p, q = np.exp(log_p), Multinomial.softmax(joint)[2]
         impossible = np.isneginf(scores)
         # certain, as all other classes are impossible
         alone = impossible.any(axis=1) & (np.isfinite(joint).sum(axis=1) == 1)
