@@ -16,6 +16,7 @@ from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.asked import named
 from glmclf.data.response.response import BinaryResponse
 from glmclf.models.base import Model
+from glmclf.models.docstrings import documents_parameters
 from glmclf.results.regression.binary import BinaryResults
 
 __all__ = ["Logit", "Probit", "CLogLog"]
@@ -165,8 +166,9 @@ class BinaryModel(Model[BinaryResults]):
         raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
 
 
+@documents_parameters
 class Logit(BinaryModel):
-    __doc__ = """Logistic regression: log(p / (1 - p)) = x'b.
+    """Logistic regression: log(p / (1 - p)) = x'b.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood sum_i w_i (y_i log p_i + (m_i - y_i) log(1 - p_i)); the
     default standard errors assume that this model is right. exp(b) is the ratio of the odds for one unit of x.
@@ -188,11 +190,13 @@ class Logit(BinaryModel):
     PSI           2.3787
     dtype: float64
     """
+
     link = links.LogitLink()
 
 
+@documents_parameters
 class Probit(BinaryModel):
-    __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
+    """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are
@@ -215,11 +219,13 @@ class Probit(BinaryModel):
     PSI          1.4263
     dtype: float64
     """
+
     link = links.ProbitLink()
 
 
+@documents_parameters
 class CLogLog(BinaryModel):
-    __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
+    """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an
@@ -240,9 +246,5 @@ class CLogLog(BinaryModel):
     dose         22.041
     dtype: float64
     """
+
     link = links.CLogLogLink()
-
-
-_PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in BinaryModel.__subclasses__():
-    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

@@ -11,10 +11,10 @@ from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.numerics.softmax import to_log_softmax, to_softmax
 from glmclf.core.rows.blocks import Blocks
 
-LOG_2PI = float(np.log(2 * np.pi))
 MIN_LAW_TOLERANCE = 1e-8  # tolerance of a feature below which few digits of the data themselves are left
 LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
 CACHED_NUMBERS = 128_000  # numbers of X that are handled at a time, so that they stay in the cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
-ROWS_AT_A_TIME = 8_192  # rows that are handled at a time, so that they stay in the cache
+SOFTMAX_ROWS = 8_192  # rows that are handled at a time, so that they stay in the cache
 
 
 def log_softmax(scores: ndarray) -> ndarray:
@@ -18,17 +18,23 @@ def log_softmax(scores: ndarray) -> ndarray:
     Precise where a probability is 1 to rounding, too.
     """
     log_p = np.array(scores.T, dtype=float, order="C")
-    for start in range(0, log_p.shape[1], ROWS_AT_A_TIME):
-        to_log_softmax(log_p[:, start : start + ROWS_AT_A_TIME])
+    for start in range(0, log_p.shape[1], SOFTMAX_ROWS):
+        to_log_softmax(log_p[:, start : start + SOFTMAX_ROWS])
     return log_p.T
 
 
 def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
     """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory, perhaps in place."""
     p = (np.asarray if overwrite else np.array)(scores.T, dtype=float, order="C")
-    for start in range(0, p.shape[1], ROWS_AT_A_TIME):
-        to_softmax(p[:, start : start + ROWS_AT_A_TIME])
+    for start in range(0, p.shape[1], SOFTMAX_ROWS):
+        to_softmax(p[:, start : start + SOFTMAX_ROWS])
     return p.T
+
+
+def complements(scores: ndarray) -> ndarray:
+    """Complements 1 - p of probabilities proportional to exp(scores), by rows of an (n, K) array, also of p near 1."""
+    e = np.exp(scores.T - scores.max(axis=1))
+    return (sums_of_others(e) / e.sum(axis=0)).T
 
 
 def to_log_softmax(scores: ndarray) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.separation.rows import MAX_TIE_SHARE, ScaledRows, directions
 from glmclf.errors import EstimationError
@@ -38,7 +39,6 @@ MAX_PRODUCT_NUMBERS = 2**23  # numbers of a product with all facets that are for
 MAX_SPREADING_ROUNDS, MAX_REFINEMENTS = 4, 6  # changes of coordinates, programs solved again for a correction
 EXTRA_PROGRAM_ROUNDS = 6  # rounds of a decision about rows at most, beside one for each coordinate of a direction
 MAX_CORRECTION_SCALE = 1e6  # largest scale of a correction, in units of the violated rows
-EPS = np.finfo(float).eps
 
 
 class Constraints(Protocol):

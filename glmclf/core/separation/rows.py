@@ -15,10 +15,10 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.product import is_small
+from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.double_double import product
 from glmclf.core.numerics.triangular import qr_factor
 
-EPS = np.finfo(float).eps
 MAX_SCALING_ROUNDS = 5  # rounds in which the columns of a design are scaled anew
 DWARFED_RATIO = 1e3  # ratio of a column's largest entry to the distance of nine tenths of them from their median
 MIN_TIE_SHARE, MAX_TIE_SHARE = 1e-12, 1e-9  # bounds of the share of a row's length that counts as 0

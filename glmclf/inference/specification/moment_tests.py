@@ -18,7 +18,7 @@ from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.triangular import qr_factor
 
-MAX_ENTRIES = 2**20  # entries of the largest temporary array
+MAX_MOMENT_ENTRIES = 2**20  # entries of the arrays of scores and moments of rows that are handled at a time
 EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
 EXPLAINED_DIRECTION = 1e-5  # such a share where moments are many, and some directions among them next to none
 
@@ -97,7 +97,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     data models, The Manchester School 56, 370-376.
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
-    size = max(16, MAX_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
+    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
     blocks = objective.blocks.rechunk(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):

@@ -16,7 +16,7 @@ from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
 from glmclf.results.tables.frames import notebook
 
-WORDS = {
+ADJUSTMENT_WORDS = {
     "holm": "Holm, intervals Bonferroni",
     "sidak": "Sidak",
     "hs": "Holm-Sidak, intervals Sidak",
@@ -60,7 +60,7 @@ class PairwiseTests:
     @property
     def _foot(self) -> str:
         n = f"{self.n_tests} test{'s' if self.n_tests != 1 else ''}"
-        return f"{n}, adjusted: {WORDS[self.method]}"
+        return f"{n}, adjusted: {ADJUSTMENT_WORDS[self.method]}"
 
     def _repr_html_(self) -> str:
         return notebook(self.result_frame, self._foot)
@@ -70,8 +70,8 @@ def pairwise_tests(
     res: Any, term_name: str, method: str, alpha: float, at: Mapping[str, Any] | None, use_t: bool | None, seed: int
 ) -> PairwiseTests:
     """Tests of `WaldInference.t_test_pairwise`."""
-    if method not in pairwise.METHODS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")
+    if method not in pairwise.PAIRWISE_ADJUSTMENTS:
+        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.PAIRWISE_ADJUSTMENTS))}")
     wald.check_alpha(alpha)
     seeds.whole(seed)
     if at is not None and not isinstance(at, Mapping):

@@ -22,10 +22,10 @@ from glmclf.core.fit.solvers.loop import (
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly: its last step leaves a share of it
-ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
-PATIENCE = 5
+ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for so many steps:
+SCORING_PATIENCE = 5  # steps
 COMBINED_STEPS = 6  # steps that the accelerated one is made of
-MAX_HALVINGS = 40
+MAX_SCORING_HALVINGS = 40  # lengths of one step that are tried
 MAX_STEP_LENGTH = 3.0  # standard errors of one step
 ACCELERATED_BELOW_DECREMENT = 0.1  # squared decrement below which steps are accelerated
 
@@ -109,7 +109,7 @@ def solve_adjusted(
         if point.decrement <= tol:
             converged, message = True, CONVERGED
             break
-        if point.decrement < ADJUSTED_ROUNDING_DECREMENT and stands_still(trace, PATIENCE):
+        if point.decrement < ADJUSTED_ROUNDING_DECREMENT and stands_still(trace, SCORING_PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             point = min(past, key=lambda p: p.decrement)
             break
@@ -153,7 +153,7 @@ def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | N
         value(point),
         point.decrement,
         slack=ROUNDED_LOGLIK_SHARE * abs(value(point)),
-        halvings=MAX_HALVINGS,
+        halvings=MAX_SCORING_HALVINGS,
         value_of=lambda new: value(new) if np.isfinite(new.decrement) else np.nan,
     )[1]
 
@@ -177,7 +177,7 @@ def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float
         if new.decrement < 0.5 * point.decrement:
             return new
     length = MAX_STEP_LENGTH / np.sqrt(point.decrement) if far else pace
-    for _ in range(MAX_HALVINGS):
+    for _ in range(MAX_SCORING_HALVINGS):
         new = adjusted(point.theta + length * point.step)
         if new.decrement <= max(1.0, 2.0 * point.decrement):
             break
