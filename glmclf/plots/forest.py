@@ -14,9 +14,9 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
+from glmclf.results.comparison.regression_table import OMITTED
 from glmclf.results.margins.effects import MarginalEffects
 from glmclf.results.tables.frames import ratio_name
-from glmclf.results.tables.regression_table import OMITTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
