@@ -81,8 +81,8 @@ OPTIONS = {
 FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # options that are keywords of fit()
 COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of one covariance type
 NUMBERS = ("prior_smoothing", "ridge", "smoothing")
-WORDS = ("offset", "freq_weights", "weights", "trials", "missing")
-WORDS += ("covariance", "divisor", "target", "unknown", "pooled")
+ROW_WORDS = ("offset", "freq_weights", "weights", "trials", "missing")
+WORDS = (*ROW_WORDS, "covariance", "divisor", "target", "unknown", "pooled")
 #: a Python keyword with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
 KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
