@@ -717,3 +717,35 @@ def test_regularised_has_no_tests():
     ):
         with pytest.raises((ValueError, NotImplementedError, errors.EstimationError)):
             call()
+
+
+# --------------------------------------------------------------------------------------------------- many features
+MOMENTS = "glmclf.core.gaussian.moments."
+
+
+@pytest.mark.parametrize("options", [{}, {"shrinkage": 0.3}, {"covariance": "diag"}, {"covariance": "spherical"}])
+def test_qda_whose_scatters_are_large(monkeypatch, options):
+    """A fit takes what it needs, however much is kept of what it does not need."""
+    usual = fitted("QDA", "iris", **options)
+    monkeypatch.setattr(MOMENTS + "MAX_SCATTER_NUMBERS", 10)
+    res = QDA.from_formula(FORMULAS["iris"], data("iris"), **options).fit()
+    close(res.llf, usual.llf, 1e-12)
+    close(res.discriminant.params, usual.discriminant.params, 1e-10)
+    close(res.llnull, usual.llnull, 1e-12)
+    assert str(res.summary())
+
+
+def test_qda_that_is_too_large_says_so(monkeypatch):
+    monkeypatch.setattr(MOMENTS + "MAX_NEEDED_NUMBERS", 47)
+    with pytest.raises(errors.EstimationError, match=r"3 covariance matrices of 4 features are 48 numbers.*LDA.*diag"):
+        QDA.from_formula(FORMULAS["iris"], data("iris")).fit()
+
+
+def test_a_diagonal_fit_without_products(monkeypatch):
+    monkeypatch.setattr(MOMENTS + "MAX_SCATTER_NUMBERS", 15)
+    for model in (LDA, QDA):
+        res = model.from_formula(FORMULAS["iris"], data("iris"), covariance="diag").fit()
+        close(res.term_tests(), fitted(model.__name__, "iris", covariance="diag").term_tests(), 1e-10, 1e-300)
+        with pytest.raises(errors.EstimationError, match="products of 4 features"):
+            res.manova()
+        assert str(res.summary()) and len(res.ladder()) == 6

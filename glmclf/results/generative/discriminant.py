@@ -200,7 +200,7 @@ class DiscriminantResults(GenerativeResults):
         law = self._fitted_classes.law
         if self.model._pseudo:
             return self._means_table(np.full(law.means.shape, np.nan))
-        se = [np.sqrt(np.diag(law.dispersion(k).matrix) / n) for k, n in enumerate(law.counts)]
+        se = [np.sqrt(law.dispersion(k).variances / n) for k, n in enumerate(law.counts)]
         return self._means_table(np.array(se))
 
     def _means_table(self, values: ndarray) -> pd.DataFrame:
@@ -722,7 +722,8 @@ class DiscriminantResults(GenerativeResults):
             law["rest"] = np.array(law["rest"], dtype=float).reshape(law["means"].shape)
         law["dispersions"] = tuple(Dispersion(d["kind"], np.array(d["root"]), d["n"]) for d in law["dispersions"])
         law["shrinkage"] = tuple(law["shrinkage"])
-        moments = ClassMoments(**{name: np.array(a, dtype=float) for name, a in stored["moments"].items()})
+        kept = {name: np.array(a, dtype=float) for name, a in stored["moments"].items() if a is not None}
+        moments = ClassMoments(**kept)
         factors = None if stored["factors"] is None else tuple(np.array(a) for a in stored["factors"])
         cov, groups = Covariance.of(stored["covariance"])
         reduced = None if stored["reduced"] is None else np.array(stored["reduced"])
