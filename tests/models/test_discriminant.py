@@ -7,6 +7,7 @@ probabilities. The files of tests/reference hold fifteen.
 import functools
 
 import numpy as np
+import pandas as pd
 import pytest
 import references
 
@@ -749,3 +750,27 @@ def test_a_diagonal_fit_without_products(monkeypatch):
         with pytest.raises(errors.EstimationError, match="products of 4 features"):
             res.manova()
         assert str(res.summary()) and len(res.ladder()) == 6
+
+
+# ----------------------------------------------------------------------------------------------------------- names
+def test_names_of_a_quadratic_logit_are_unique():
+    """The feature a:b, its square, and the product of a and b: each by its own name, with its own numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "y": np.repeat(["u", "v"], 40)})
+    frame["c"] = frame.a * frame.b
+    res = QDA.from_formula("y ~ a * b", frame).fit()
+    names = ["Intercept", "a", "b", "a:b", "a^2", "(a):(b)", "a:(a:b)", "b^2", "b:(a:b)", "(a:b)^2"]
+    assert res.discriminant.params.index.tolist() == names
+    plain = QDA.from_formula("y ~ a + b + c", frame).fit().discriminant
+    assert plain.params.index.tolist()[4:] == ["a^2", "a:b", "a:c", "b^2", "b:c", "c^2"]
+    close(res.discriminant.params, plain.params, 1e-12)
+    tests, expected = (r.wald_test_terms().table for r in (res.discriminant, plain))
+    close(tests.statistic, expected.statistic, 1e-9)
+    assert list(tests.index) == ["Intercept", "a", "b", "a:b"]
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag", "spherical"])
+def test_names_that_look_like_squares(covariance):
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 3)), columns=["x", "x^2", "|x,x^2,(x)^2|^2"])
+    names = QDA(np.repeat([0, 1], 30), X, covariance=covariance).fit().discriminant.params.index
+    assert names.is_unique and names[1:4].tolist() == list(X)

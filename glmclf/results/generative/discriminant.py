@@ -15,7 +15,7 @@ from glmclf.core.discriminant import logit
 from glmclf.core.discriminant.influence import influence, odds_influence
 from glmclf.core.discriminant.quadratic import regressor_slopes, regressors
 from glmclf.core.gaussian import fit as gaussian
-from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.dispersion import Dispersion, stored_fields
 from glmclf.core.gaussian.fit import Gaussian, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends
 from glmclf.core.rows.blocks import Blocks
@@ -704,7 +704,7 @@ class DiscriminantResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "law": law,
-            "moments": {name: getattr(f.moments, name) for name in ClassMoments.__dataclass_fields__},
+            "moments": {name: a for name, a in stored_fields(f.moments).items() if a is not None},
             "factors": f.factors,
             "covariance": {**vars(self._cov), "groups": self._group_names},
             "reduced": self._reduced,
@@ -722,8 +722,7 @@ class DiscriminantResults(GenerativeResults):
             law["rest"] = np.array(law["rest"], dtype=float).reshape(law["means"].shape)
         law["dispersions"] = tuple(Dispersion(d["kind"], np.array(d["root"]), d["n"]) for d in law["dispersions"])
         law["shrinkage"] = tuple(law["shrinkage"])
-        kept = {name: np.array(a, dtype=float) for name, a in stored["moments"].items() if a is not None}
-        moments = ClassMoments(**kept)
+        moments = ClassMoments(**{name: np.array(a, dtype=float) for name, a in stored["moments"].items()})
         factors = None if stored["factors"] is None else tuple(np.array(a) for a in stored["factors"])
         cov, groups = Covariance.of(stored["covariance"])
         reduced = None if stored["reduced"] is None else np.array(stored["reduced"])
