@@ -21,7 +21,7 @@ from glmclf.inference.covariance.constrained import free_directions, root_within
 from glmclf.inference.covariance.influence import first_rows
 from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest
-from glmclf.results.regression.separation import instead
+from glmclf.results.separation import instead
 
 MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
 COLUMNS = ["statistic", "df", "pvalue", "groups"]

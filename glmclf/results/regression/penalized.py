@@ -410,7 +410,7 @@ class RegularizedResults(RegressionResults):
         elif not self.model._pseudo:
             notes.append("There are no standard errors and no p-values after selection.")
         if self._state.combinations:
-            from glmclf.results.regression.omitted import omitted_note
+            from glmclf.results.omitted import omitted_note
 
             notes.append(omitted_note(self._state.combinations, self.model.exog_names))
         if not self.converged:
