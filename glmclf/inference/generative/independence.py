@@ -22,7 +22,7 @@ from glmclf.core.naive_bayes.fit import NaiveBayesFit
 
 TABLES = ("bernoulli", "categorical")
 ROUNDED_REST_OF_CORRELATION = 1e-12  # 1 - r^2 below this is rounding
-ROUNDED_REST_OF_SQUARES = 1e-12  # share of a sum of squares about the mean below which the rows that have both are equal
+ROUNDED_REST_OF_SQUARES = 1e-12  # share of a sum of squares about the mean, below which all values are equal
 
 
 class PairTest(NamedTuple):
