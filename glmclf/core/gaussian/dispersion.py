@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +13,11 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from glmclf.core.numerics.triangular import qr_factor
 
 MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most
+
+
+def stored_fields(record: Any) -> dict[str, Any]:
+    """State of a dataclass to pickle: its fields, without the matrices that were computed from them."""
+    return {f.name: getattr(record, f.name) for f in fields(record)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,9 @@ class Dispersion:
     kind: str
     root: ndarray
     n: float
+
+    def __getstate__(self) -> dict[str, Any]:
+        return stored_fields(self)
 
     @property
     def p(self) -> int:
