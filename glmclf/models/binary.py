@@ -19,7 +19,6 @@ from glmclf.data.response.response import BinaryResponse
 from glmclf.data.response.trials import speaks_of_trials
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.models.base import Model
-from glmclf.models.docstrings import documents_parameters
 from glmclf.models.inputs import Inputs
 from glmclf.results.regression.binary import BinaryResults
 
@@ -199,7 +198,6 @@ class BinaryModel(Model[BinaryResults]):
         raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
 
 
-@documents_parameters
 class Logit(BinaryModel):
     """Logistic regression: log(p / (1 - p)) = x'b.
 
@@ -227,7 +225,6 @@ class Logit(BinaryModel):
     link = links.LogitLink()
 
 
-@documents_parameters
 class Probit(BinaryModel):
     """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
@@ -256,7 +253,6 @@ class Probit(BinaryModel):
     link = links.ProbitLink()
 
 
-@documents_parameters
 class CLogLog(BinaryModel):
     """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 

@@ -23,7 +23,6 @@ from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
-from glmclf.models.docstrings import documents_parameters
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
 
@@ -445,7 +444,6 @@ def _weighted(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray |
     return X, y, weights
 
 
-@documents_parameters
 class LDA(DiscriminantModel):
     """Linear discriminant analysis: normal classes with one covariance matrix.
 
@@ -474,7 +472,6 @@ class LDA(DiscriminantModel):
     _pooled = True
 
 
-@documents_parameters
 class QDA(DiscriminantModel):
     """Quadratic discriminant analysis: normal classes with a covariance matrix each.
 
