@@ -28,8 +28,8 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
 from glmclf.results.regression.results import RegressionResults, saturated_sum
-from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
+from glmclf.results.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.tables import frames
 
 
@@ -279,7 +279,7 @@ class BinaryResults(
     def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
         """Predictions of another prevalence; log-odds have variance g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
         from glmclf.core.likelihood.links import LogitLink
-        from glmclf.results.generative.priors import share_covariance
+        from glmclf.results.regression.prevalence import share_covariance
 
         c, s = share_covariance(self)
         V = self._cov.matrix

@@ -39,8 +39,8 @@ from glmclf.results.regression.levels import (
     spelled,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
-from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
+from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
@@ -519,7 +519,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _share_covariance(self, X) -> ndarray:
         """Terms of the estimated shares in the covariance of log-odds relative to the shares', (n, K-1, K-1)."""
-        from glmclf.results.generative.priors import share_covariance
+        from glmclf.results.regression.prevalence import share_covariance
 
         C, S = share_covariance(self)
         C = C.reshape(len(S), -1, len(S))
