@@ -28,7 +28,7 @@ _LATE = {
     "regression_table": "glmclf.results.comparison.regression_table",
     "rowwise": "glmclf.data.formula.rowwise",
 }
-_submodules = ("datasets", "formula", "plots", "sklearn")
+_submodules = ("datasets", "errors", "formula", "plots", "sklearn")
 
 
 def __getattr__(name: str) -> Any:
@@ -42,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *registry.MODELS, *_LATE, *_submodules})
+    return sorted({*globals()["__all__"], *_submodules, *(name for name in globals() if name.startswith("__"))})

@@ -298,7 +298,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _class_names(self) -> list[Any]:
         return self.model._classes
 
-    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
+    @requires(Needs.LEVELS, Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Test of the independence of irrelevant alternatives: does leaving a level out change the odds of the others?
 
@@ -331,8 +331,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """
         if method not in iia.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
-        if len(self.levels) < 3:
-            raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
