@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.observations import Observations
+from glmclf.core.rows.streamed import Elsewhere
 from glmclf.data.source.digests import of_column, other_values
 from glmclf.data.table.frame import MAX_EXACT_INTEGER, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
@@ -128,6 +129,10 @@ class StreamedCodes:
         """Create clusters by some of the columns of groups."""
         labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
+
+    def __getitem__(self, rows: Elsewhere) -> StreamedCodes:
+        """The numbers of some rows of the stream, which it leaves out by itself."""
+        return self
 
     def max(self) -> int:
         """The largest number."""

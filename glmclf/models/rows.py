@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Columns, expandable, some_columns
 from glmclf.core.design.dense import Dense
+from glmclf.core.fit.rank import roundings
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
@@ -19,13 +20,14 @@ from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
 from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.design.constant import constant
-from glmclf.data.table.groups import Groups
+from glmclf.data.table.groups import Groups, read_groups
 from glmclf.models.clusters import N_ARRAYS, clusters_of, group_names
 from glmclf.models.stream import Stream
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
+MAX_ROWS_NAMED = 5  # rows that a message names
 MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constant may miss, to be examined row by row
 
 
@@ -48,6 +50,7 @@ class FitRows:
     offset: Any
     weights: Any
     streamed: bool
+    labels: pd.Index | None = None  # of the rows, if they are in memory
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -59,6 +62,35 @@ class FitRows:
     def columns(self) -> Blocks:
         """Blocks of the design alone."""
         return self.blocks().map(lambda X, *rest: (X,))
+
+    def patterns(self) -> Blocks:
+        """Blocks of the design, with each row at least once."""
+        return self.columns()
+
+    def roundings(self) -> ndarray | None:
+        """Units of rounding of the columns' numbers, for new rows; None where they would take a pass over a source."""
+        return roundings(self.columns())
+
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two variables, of a table in memory as of `read_groups`.
+
+        Raises
+        ------
+        ValueError
+            More than two groupings.
+        DataError, MissingDataError
+            Values that do not fit the rows, or stand beside a source; no such column; a row of the fit without a group.
+        """
+        raise NotImplementedError
+
+    def named(self, places: ndarray, among: ndarray | None = None) -> str:
+        """Text that names rows by their places, which may be those `among` some rows."""
+        return f"{len(places)} row{'' if len(places) == 1 else 's'}"
+
+    n_parts: int | None = None  # parts of a source, of which a pass reads one after the other
+
+    def watch(self, f: Callable[[int], None] | None) -> None:
+        """Have f called with the number of each part of a source that a pass is done with."""
 
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
@@ -107,6 +139,11 @@ class FitRowsInMemory(FitRows):
         rows = self.observations if X is None else self.observations._replace(X=X)
         return rows.blocks(size, n_threads)
 
+    @property
+    def labels(self) -> pd.Index:  # type: ignore[override]
+        """Labels of the rows in the table."""
+        return self.index
+
     def take(self, rows: ndarray) -> FitRowsInMemory:
         """Select rows by their places."""
         places = rows if isinstance(self.positions, slice) else self.positions[rows]
@@ -121,6 +158,17 @@ class FitRowsInMemory(FitRows):
         X, y, trials, offset, weights = f(*self.observations)
         return FitRowsInMemory(X, y, trials, offset, weights, self.index, self.positions)
 
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two variables, columns of the table or beside it."""
+        return read_groups(groups, table, given_index, cut, self.positions, self.index)
+
+    def named(self, places: ndarray, among: ndarray | None = None) -> str:
+        """Text that names rows, with the labels of the first."""
+        count, places = super().named(places), places if among is None else among[places]
+        labels = ", ".join(map(repr, self.index[places[:MAX_ROWS_NAMED]]))
+        more = ", ..." if len(places) > MAX_ROWS_NAMED else ""
+        return f"row {labels}" if len(places) == 1 else f"{count} ({labels}{more})"
+
     @property
     def alike(self) -> bool:
         """Whether each row has the weight one."""
@@ -128,7 +176,7 @@ class FitRowsInMemory(FitRows):
 
     def largest(self) -> ndarray:
         """Largest absolute value of each column."""
-        return self.patterns.largest()
+        return self._patterns.largest()
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0."""
@@ -165,9 +213,12 @@ class FitRowsInMemory(FitRows):
             self.__dict__["_distinct"] = distinct_rows(likelihood, *self.observations, n_threads)
         return self.__dict__["_distinct"]
 
+    def patterns(self) -> Blocks:
+        """Blocks of the design, with each row at least once: the distinct rows if they were found, else all."""
+        return Blocks(self._patterns)
+
     @property
-    def patterns(self) -> Columns:
-        """Rows of X, each at least once: the distinct rows if they were found, else all."""
+    def _patterns(self) -> Columns:
         found = self.__dict__.get("_distinct")
         return self.X if found is None else found.X
 
@@ -235,9 +286,16 @@ class FitRowsInParts(FitRows):
         return sum(self.facts.counts.values())
 
     @property
-    def n_parts(self) -> int:
+    def n_parts(self) -> int:  # type: ignore[override]
         """Parts of the source, as far as they have rows."""
         return max(self.facts.counts, default=-1) + 1
+
+    def watch(self, f: Callable[[int], None] | None) -> None:
+        """Have f called with the number of each part that a pass is done with."""
+        self.stream.source.watch = f
+
+    def roundings(self) -> None:
+        """None: they are not looked for in a source."""
 
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
@@ -333,7 +391,7 @@ class FitRowsInParts(FitRows):
         """Refuse: labels of rows in a stream are not stored."""
         raise RowsElsewhereError()
 
-    positions = patterns = index
+    positions = index
 
     def grouped(self, names: list[str]) -> Stream:
         """Stream with columns of groups after the arrays of the rows."""
@@ -350,14 +408,8 @@ class FitRowsInParts(FitRows):
 
         return Streamed(self.grouped(names), self.facts.counts, of=(of,))
 
-    def groups(self, groups: Any) -> Groups:
-        """Clusters of the rows by one or two columns.
-
-        Raises
-        ------
-        DataError, MissingDataError
-            Values beside the table; no such column; a row of the fit without a group.
-        """
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two columns of the source."""
         names = group_names(groups, self.stream.source.names)
         return clusters_of(self.grouped(names), names)
 

@@ -78,6 +78,20 @@ class Blocks:
         """``f(*arrays)``: an array with an entry a row."""
         return f(*self.arrays)
 
+    def sample(self, most: int) -> Any:
+        """Rows of the first array, evenly spaced: all of them, or between `most` and twice as many."""
+        return self.arrays[0][: self.n : max(1, self.n // most)]
+
+    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """A typical value of the columns of an array and the largest distance from it, (q,) each: the median."""
+        values = self.arrays[place].reshape(self.n, -1)
+        middle = np.median(values, axis=0)
+        return middle, np.abs(values - middle).max(axis=0)
+
+    def arithmetic(self, per_row: float) -> float:
+        """Arithmetic of a pass over the rows, if it is what a pass takes its time for."""
+        return self.n * per_row
+
     def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""
         rows = (np.arange(0, self.n, RUN_ROWS * step)[:, None] + np.arange(RUN_ROWS)).ravel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from glmclf.core.design.dense import Dense
 from glmclf.core.rows.asked import asked_for, takes_rows
 from glmclf.core.rows.blocks import RUN_ROWS, Blocks
+from glmclf.core.rows.summed import Summed, added_by
 from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
@@ -114,7 +116,36 @@ class Filter:
         self.f = f
 
 
-class Streamed(Blocks):
+@dataclass(frozen=True)
+class ColumnEnds(Summed):
+    """Least and largest number of each column of an array, (q,)."""
+
+    low: np.ndarray = field(metadata=added_by(np.minimum))
+    high: np.ndarray = field(metadata=added_by(np.maximum))
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> ColumnEnds:
+        """Ends of the columns of some rows."""
+        columns = values.reshape(len(values), -1)
+        return cls(columns.min(axis=0), columns.max(axis=0))
+
+
+class _Elsewhere(Blocks):
+    """Base class of blocks whose rows are not in memory, so that a pass takes the time of reading them."""
+
+    streamed = True
+
+    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """The middle of the range of the columns of an array, and half the range."""
+        ends = self.sum(lambda *arrays: ColumnEnds.of(arrays[place]))
+        return 0.5 * (ends.low + ends.high), 0.5 * (ends.high - ends.low)
+
+    def arithmetic(self, per_row: float) -> float:
+        """None that counts."""
+        return 0.0
+
+
+class Streamed(_Elsewhere):
     """Blocks of a stream: its sums, part by part, without the rows themselves.
 
     Parameters
@@ -134,8 +165,6 @@ class Streamed(Blocks):
         How many arrays of a part are those of its rows, and ``number(*more)``, the numbers (n,) of the clusters of
         these, from the arrays after them.
     """
-
-    streamed = True
 
     def __init__(
         self,
@@ -222,6 +251,10 @@ class Streamed(Blocks):
         of, count, number = self._of, len(self.stream.prototype), codes.number
         return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
+    def sample(self, most: int) -> Any:
+        """Rows of the first array, in runs that are evenly spaced, in memory."""
+        return self.every(max(1, self.n // most)).arrays[0]
+
     def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
         of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
@@ -238,7 +271,7 @@ class Streamed(Blocks):
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
 
 
-class SideBySide(Blocks):
+class SideBySide(_Elsewhere):
     """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
 
     Parameters
@@ -250,8 +283,6 @@ class SideBySide(Blocks):
     size : int, optional
         Rows a block.
     """
-
-    streamed = True
 
     def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
         self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1

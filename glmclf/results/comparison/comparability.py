@@ -15,6 +15,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
 from glmclf.errors import DataError
 from glmclf.results.base import Results
+from glmclf.results.requires import has_rows
 
 ROUNDING = 1e-10  # relative difference of sums of a column that another machine may make
 
@@ -294,7 +295,7 @@ def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit"
 
 def features_apart(a: Any, b: Any) -> list[str]:
     """Features of two generative models with equal names and different values, by rows, moments or sums."""
-    if not any(rows_gone(res) or res.model._rows.streamed for res in (a, b)):
+    if has_rows(a) and has_rows(b):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
     if ("columns" in a._fingerprint and "columns" in b._fingerprint) or not _have_moments(a, b):

@@ -85,11 +85,8 @@ class BinaryResults(
     def _row_series(self, values) -> pd.Series:
         return pd.Series(values, index=self.model._rows.index)
 
-    def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows of the fit in the form of a stream."""
-        eta = self._predictor(X, self._rotated(X), offset)
-        gone = self._state.estimate.rules_out(X, 2)
-        return eta if gone is None else _decided(eta, gone)
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        return eta if gone is None else np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
     def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
         """Linear predictors X b + offset, from rows in both coordinates, with large parts cancelled beforehand."""
@@ -98,16 +95,11 @@ class BinaryResults(
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
 
-    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors of a separated fit: inf and -inf, or NaN where directions have both signs.
-
-        Of the rows of the fit, X None, it is known.
-        """
+    def _at_the_limit(self, X: Columns, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions have both signs."""
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return eta
-        if X is None:
-            return _decided(eta, estimate.ruled_out)
         from glmclf.core.fit.estimate import at_infinity
 
         found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
@@ -185,7 +177,7 @@ class BinaryResults(
         mean, fractions = self._event_share, model._response.kind == "fraction"
 
         def part(X, y, trials, offset, weights) -> _Sums:
-            eta = self._eta if not model._rows.streamed else self._eta_of(X, offset)
+            eta = self._eta_of(X, offset)
             m = np.ones(len(y)) if trials is None else trials
             w = np.ones(len(y)) if weights is None else weights
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
@@ -428,11 +420,6 @@ class _Sums(NamedTuple):
 
     def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
         return _Sums(self.sums + other.sums, self.spread + other.spread)
-
-
-def _decided(eta: ndarray, gone: ndarray) -> ndarray:
-    """Set linear predictors to inf or -inf where separation rules out an outcome, (n, 2) bool."""
-    return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
