@@ -6,7 +6,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -99,8 +99,22 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Gathered:
-        return Gathered([*self, *other])
+    def __add__(self, other: list) -> Self:  # type: ignore[override]
+        return type(self)([*self, *other])
+
+
+class GatheredArrays(Gathered):
+    """Arrays of rows in parts, gathered in memory if they are not too many."""
+
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays that count."""
+        return self
+
+    def __add__(self, other: list) -> Self:  # type: ignore[override]
+        both = super().__add__(other)
+        if sum(a.size for a in both.arrays()) > MOST_GATHERED:
+            raise RowsElsewhereError(too_many(sum(map(len, both.arrays()))))
+        return both
 
 
 class Filter:

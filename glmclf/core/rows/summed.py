@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
 
+import numpy as np
+
 HOW = "sum"  # where a field's metadata say how its values of two parts become one
 
 
@@ -59,6 +61,11 @@ def added(a: Any, b: Any) -> Any:
 def joined(a: Any, b: Any) -> Any:
     """Sum a + b, where None is nothing."""
     return b if a is None else a if b is None else a + b
+
+
+def stacked(a: Any, b: Any) -> Any:
+    """Rows of one array after those of the other; None if either is None."""
+    return None if a is None or b is None else np.concatenate([a, b])
 
 
 def first(a: Any, _: Any) -> Any:

@@ -8,12 +8,14 @@ they share passes. The functions hold little and can be pickled: they may run in
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy import ndarray
+
+from glmclf.core.rows.summed import Summed, added_by, stacked
 
 BITS_PER_PASS = 16  # bits, of a number's 64, that a pass settles
 MAX_SORTED_VALUES = 200_000  # candidates that are sorted at once
@@ -346,17 +348,11 @@ class _Search:
 
 
 @dataclass
-class _Rows:
+class _Rows(Summed):
     """Keys and frequency weights of some rows; + joins them."""
 
-    keys: ndarray
-    times: ndarray | None
-
-    def __add__(self, other: _Rows) -> _Rows:
-        keys = np.concatenate([self.keys, other.keys])
-        if self.times is None or other.times is None:
-            return _Rows(keys, None)
-        return _Rows(keys, np.concatenate([self.times, other.times]))
+    keys: ndarray = field(metadata=added_by(stacked))
+    times: ndarray | None = field(metadata=added_by(stacked))
 
 
 def _keys(x: ndarray) -> ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -13,6 +14,7 @@ from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
+from glmclf.core.rows.summed import Summed
 from glmclf.errors import DataError
 from glmclf.results.base import Results
 from glmclf.results.requires import has_rows
@@ -164,8 +166,8 @@ def same_offset(a: Any, b: Any) -> bool:
         return one == two and alike
     if matching(a, b) is None:
         return False
-    apart, largest = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
-    return bool(apart <= 1e-14 * largest)
+    found = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
+    return bool(found.apart <= 1e-14 * found.largest)
 
 
 def columns_of(a: Any, b: Any) -> Blocks:
@@ -194,14 +196,12 @@ def with_offsets(a: Any, b: Any, of: Callable[..., tuple]) -> Blocks:
     return side_by_side(a.model._rows.blocks(), b.model._rows.blocks(), both)
 
 
-class _Apart(NamedTuple):
+@dataclass(frozen=True)
+class _Apart(Summed):
     """Largest difference of two offsets beyond rounding, and the largest offset; ``a + b`` is that of both blocks."""
 
     apart: Largest
     largest: Largest
-
-    def __add__(self, other: _Apart) -> _Apart:  # type: ignore[override]
-        return _Apart(self.apart + other.apart, self.largest + other.largest)
 
 
 def _offsets_apart(X: Any, x: ndarray, y: ndarray) -> _Apart:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import is_whole
-from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
@@ -69,15 +69,12 @@ class Tally(Summed):
     lost: dict[str, int]
 
 
-class ScoredRowsOfParts(list):
+class ScoredRowsOfParts(GatheredArrays):
     """Rows of several parts, gathered in memory if not too many; ``a + b`` has the rows of both."""
 
-    def __add__(self, other: list[ScoredRows]) -> ScoredRowsOfParts:  # type: ignore[override]
-        both = ScoredRowsOfParts([*self, *other])
-        n = sum(len(rows.p) for rows in both)
-        if n * both[0].p.shape[1] > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(n))
-        return both
+    def arrays(self) -> list[ndarray]:
+        """Probabilities of the rows of each part."""
+        return [rows.p for rows in self]
 
     def rows(self) -> ScoredRows:
         """Rows of all parts as one; without labels if there are several."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
+from glmclf.core.rows.summed import Summed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
@@ -414,12 +416,10 @@ class BinaryResults(
         return stats.bernoulli(p)
 
 
-class _Sums(NamedTuple):
+@dataclass(frozen=True)
+class _Sums(Summed):
     sums: ndarray
     spread: gof.PredictorSpread
-
-    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
-        return _Sums(self.sums + other.sums, self.spread + other.spread)
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
