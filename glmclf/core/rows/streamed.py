@@ -99,7 +99,7 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Self:  # type: ignore[override]
+    def __add__(self, other: list) -> Self:
         return type(self)([*self, *other])
 
 
@@ -110,7 +110,7 @@ class GatheredArrays(Gathered):
         """The arrays that count."""
         return self
 
-    def __add__(self, other: list) -> Self:  # type: ignore[override]
+    def __add__(self, other: list) -> Self:
         both = super().__add__(other)
         if sum(a.size for a in both.arrays()) > MOST_GATHERED:
             raise RowsElsewhereError(too_many(sum(map(len, both.arrays()))))

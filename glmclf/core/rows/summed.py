@@ -40,6 +40,15 @@ class Summed:
         return type(self)(*(rule(getattr(self, name), getattr(other, name)) for name, rule in rules))
 
 
+class SumsSideBySide(list):
+    """Several sums, added one by one; without any it is the sum over no rows."""
+
+    def __add__(self, other: list) -> Self:
+        if not self or not other:
+            return self if self else type(self)(other)
+        return type(self)(a + b for a, b in zip(self, other, strict=True))
+
+
 def added_by(rule: Callable[[Any, Any], Any]) -> dict[str, Any]:
     """The metadata of a field of which ``rule(a, b)`` is the value of both parts: `np.minimum`, `joined`, `first`."""
     return {HOW: rule}

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import GatheredArrays
-from glmclf.core.rows.summed import Summed, added_by, joined
+from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
@@ -572,8 +572,8 @@ class RowsInParts:
     ) -> list[list[Found]]:
         """Averages wanted, with variables set to the values of each setting."""
 
-        def part(rows: ObservedRows) -> _SideBySide:
-            sums = _SideBySide()
+        def part(rows: ObservedRows) -> SumsSideBySide:
+            sums = SumsSideBySide()
             for some in map(rows.at, settings):
                 sums.extend(some.changed_for(one).sums(one)[0] for one in wanted)
             return sums
@@ -588,13 +588,6 @@ class RowsInParts:
             return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
 
         return averaged(self.source, sums, odd)
-
-
-class _SideBySide(list):
-    """List of sums over rows; ``a + b`` adds them element by element."""
-
-    def __add__(self, other: list[Any]) -> _SideBySide:
-        return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
 
 
 class _SeenValues:
@@ -615,8 +608,8 @@ class _SeenValues:
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
         names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
 
-        def part(rows: ObservedRows) -> _SideBySide:
-            return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
+        def part(rows: ObservedRows) -> SumsSideBySide:
+            return SumsSideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
 
         return dict(zip(names, self._rows.total(part) or (), strict=False))
 
