@@ -30,6 +30,7 @@ from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, 
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
 from glmclf.models.rows import FitRowsInMemory, FitRowsInParts
+from glmclf.models.stream import Stream
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
@@ -204,7 +205,7 @@ class Inputs:
         return FitRowsInMemory(self._columns(read), *arrays, read.index, positions)
 
     def _in_parts(self, read: ReadParts) -> FitRowsInParts:
-        rows = FitRowsInParts(read, self._summed)
+        rows = FitRowsInParts(Stream(read.source, read.reader, len(read)), self._summed)
         self._sums, self._ranges = rows.facts.outcomes, read.ranges  # in the passes that were made anyway
         return rows
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,6 @@ from glmclf.data.design.constant import constant
 from glmclf.data.table.groups import Groups, read_groups
 from glmclf.models.clusters import N_ARRAYS, clusters_of, group_names
 from glmclf.models.stream import Stream
-
-if TYPE_CHECKING:
-    from glmclf.data.reading.read import ReadParts
 
 MAX_ROWS_NAMED = 5  # rows that a message names
 MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constant may miss, to be examined row by row
@@ -235,8 +233,6 @@ class Facts(Summed):
         Sum and largest of the weights.
     low, high : (k,) ndarray
         Ends of each column of X.
-    offset : tuple of float
-        Ends of the offset.
     outcomes : ndarray or None
         Sums of the responses, where they were asked for.
     zero_one : (k,) bool ndarray
@@ -248,7 +244,6 @@ class Facts(Summed):
     heaviest: float = field(metadata=added_by(max))
     low: ndarray = field(metadata=added_by(np.minimum))
     high: ndarray = field(metadata=added_by(np.maximum))
-    offset: tuple[float, float] = field(metadata=added_by(lambda a, b: (min(a[0], b[0]), max(a[1], b[1]))))
     outcomes: Any
     zero_one: ndarray = field(metadata=added_by(np.logical_and))
 
@@ -258,22 +253,28 @@ class FitRowsInParts(FitRows):
 
     Parameters
     ----------
-    read : ReadParts
-    outcomes : callable
+    stream : Stream
+    outcomes : callable, optional
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
+    of : tuple of callable
+        What becomes of the arrays of a part, one after the other.
+    counts : dict of int, optional
+        Rows by number of the part, if they are known.
     """
 
     streamed = True
 
-    def __init__(self, read: ReadParts, outcomes: Callable):
-        self.stream = Stream(read.source, read.reader, len(read))
-
-        def facts(X, y, trials, offset, weights, number) -> Facts:
-            return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
-
-        self.facts: Facts = self.stream.sum(facts)
-        self._of: tuple[Callable[..., tuple], ...] = ()
+    def __init__(
+        self, stream: Stream, outcomes: Callable | None = None, of: tuple = (), counts: dict[int, int] | None = None
+    ):
+        self.stream, self._outcomes, self._of = stream, outcomes, of
+        self.counts = self.facts.counts if counts is None else counts
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Sums and ranges of the rows, from a pass."""
+        return self.stream.sum(partial(_facts, self._of, self._outcomes))
 
     def __reduce__(self) -> Any:
         """Pickle without the stream, like a model whose rows were removed."""
@@ -283,12 +284,12 @@ class FitRowsInParts(FitRows):
         return self
 
     def __len__(self) -> int:
-        return sum(self.facts.counts.values())
+        return sum(self.counts.values())
 
     @property
     def n_parts(self) -> int:  # type: ignore[override]
         """Parts of the source, as far as they have rows."""
-        return max(self.facts.counts, default=-1) + 1
+        return max(self.counts, default=-1) + 1
 
     def watch(self, f: Callable[[int], None] | None) -> None:
         """Have f called with the number of each part that a pass is done with."""
@@ -301,20 +302,11 @@ class FitRowsInParts(FitRows):
         """The rows as blocks."""
         if X is not None and X is not self.X:
             raise RowsElsewhereError()
-        return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
+        return Streamed(self.stream, self.counts, size, n_threads, self._of)
 
     def map(self, f: Callable[..., tuple]) -> FitRowsInParts:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        other, of = object.__new__(type(self)), (*self._of, f)
-        stream, counts = self.stream, self.facts.counts
-
-        def facts(*arrays: Any) -> Facts:
-            X, _, _, offset, weights = made(of, None, arrays[:-1])
-            return _facts(X, offset, weights, arrays[-1])
-
-        other.stream, other._of, other.facts = stream, of, stream.sum(facts)
-        other.X, other.y, other.trials, other.offset, other.weights = Streamed(stream, counts, of=of).arrays
-        return other
+        return FitRowsInParts(self.stream, None, (*self._of, f), self.counts)
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0, judged by the combination nearest to a constant."""
@@ -406,7 +398,7 @@ class FitRowsInParts(FitRows):
         def of(*arrays: Any) -> tuple:
             return *made(own, None, arrays[: N_ARRAYS]), *arrays[N_ARRAYS :]
 
-        return Streamed(self.grouped(names), self.facts.counts, of=(of,))
+        return Streamed(self.grouped(names), self.counts, of=(of,))
 
     def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
         """Clusters of the rows by one or two columns of the source."""
@@ -414,11 +406,12 @@ class FitRowsInParts(FitRows):
         return clusters_of(self.grouped(names), names)
 
 
-def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
+def _facts(of: tuple, outcomes: Callable | None, *arrays: Any) -> Facts:
+    X, y, trials, _, weights = made(of, None, arrays[:-1])
     n, (low, high, zero_one) = X.shape[0], _ends(X)
     weight, heaviest = (float(n), 1.0) if weights is None else (float(weights.sum()), float(weights.max()))
-    offsets = (0.0, 0.0) if offset is None else (float(offset.min()), float(offset.max()))
-    return Facts({number: n}, weight, heaviest, low, high, offsets, None, zero_one)
+    sums = None if outcomes is None else outcomes(y, trials, weights)
+    return Facts({arrays[-1]: n}, weight, heaviest, low, high, sums, zero_one)
 
 
 def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+PROTOTYPE_ROWS = 16  # rows that show what arrays are like
 RUN_ROWS = 32  # rows side by side in every part of rows, which are cheaper to reach
 MAX_BLOCKS_PER_GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
 TRANSFORMED_ROWS = 2**14  # rows whose values are transformed at a time
@@ -65,6 +66,10 @@ class Blocks:
     def with_codes(self, codes: Any, size: int | None = None) -> Blocks:
         """The rows with one more array."""
         return self.map(lambda *arrays: (*arrays, codes), size)
+
+    def few(self) -> tuple:
+        """The arrays of the first rows."""
+        return self._cut(slice(0, PROTOTYPE_ROWS))
 
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that rows come in, which are one here."""

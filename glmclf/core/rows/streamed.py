@@ -17,7 +17,6 @@ from glmclf.core.rows.summed import Summed, added_by
 from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
-PROTOTYPE_ROWS = 16  # rows of a prototype
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
@@ -144,22 +143,7 @@ class ColumnEnds(Summed):
         return cls(columns.min(axis=0), columns.max(axis=0))
 
 
-class _Elsewhere(Blocks):
-    """Base class of blocks whose rows are not in memory, so that a pass takes the time of reading them."""
-
-    streamed = True
-
-    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
-        """The middle of the range of the columns of an array, and half the range."""
-        ends = self.sum(lambda *arrays: ColumnEnds.of(arrays[place]))
-        return 0.5 * (ends.low + ends.high), 0.5 * (ends.high - ends.low)
-
-    def arithmetic(self, per_row: float) -> float:
-        """None that counts."""
-        return 0.0
-
-
-class Streamed(_Elsewhere):
+class Streamed(Blocks):
     """Blocks of a stream: its sums, part by part, without the rows themselves.
 
     Parameters
@@ -180,6 +164,8 @@ class Streamed(_Elsewhere):
         these, from the arrays after them.
     """
 
+    streamed = True
+
     def __init__(
         self,
         stream: Any,
@@ -192,11 +178,15 @@ class Streamed(_Elsewhere):
         self.stream, self.counts, self.n = stream, counts, sum(counts.values())
         self._of, self._number, self._size = tuple(of), number, size
         self.n_threads = n_threads  # type: ignore[assignment]
-        self.arrays = tuple(_elsewhere(a, self.n) for a in self._made(*stream.prototype))
+        self.arrays = tuple(_elsewhere(a, self.n) for a in self.few())
         self.size = size or self.arrays[0].block_size
 
     def _made(self, *arrays: Any) -> tuple:
         return made(self._of, self._number, arrays)
+
+    def few(self) -> tuple:
+        """The arrays of a few rows."""
+        return self._made(*self.stream.prototype)
 
     def __reduce__(self) -> Any:
         """Send another process sums, never the stream."""
@@ -265,6 +255,15 @@ class Streamed(_Elsewhere):
         of, count, number = self._of, len(self.stream.prototype), codes.number
         return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
+    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """The middle of the range of the columns of an array, and half the range."""
+        ends = self.sum(lambda *arrays: ColumnEnds.of(arrays[place]))
+        return 0.5 * (ends.low + ends.high), 0.5 * (ends.high - ends.low)
+
+    def arithmetic(self, per_row: float) -> float:
+        """None that counts: a pass takes the time of reading the rows."""
+        return 0.0
+
     def sample(self, most: int) -> Any:
         """Rows of the first array, in runs that are evenly spaced, in memory."""
         return self.every(max(1, self.n // most)).arrays[0]
@@ -285,45 +284,29 @@ class Streamed(_Elsewhere):
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
 
 
-class SideBySide(_Elsewhere):
-    """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
+class _SideBySide:
+    """Stream of the rows of two blocks, in parts that neither of them cuts; they are as many, and in the same order."""
 
-    Parameters
-    ----------
-    first, second : Blocks
-        Of rows that are as many, and in the same order, however they are parted.
-    of : callable
-        Arrays of some rows of the first, then of the second -> arrays of blocks.
-    size : int, optional
-        Rows a block.
-    """
+    def __init__(self, first: Blocks, second: Blocks):
+        self._both, few = (first, second), (first.few(), second.few())
+        least = slice(0, min(arrays[0].shape[0] for arrays in few))
+        self.prototype = tuple(_cut(a, least) for arrays in few for a in arrays)
 
-    def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
-        self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1
-        few = [_prototype(b) for b in self._both]
-        least = min(arrays[0].shape[0] for arrays in few)
-        like = of(*(_cut(a, slice(0, least)) for arrays in few for a in arrays))
-        self.arrays = tuple(_elsewhere(a, self.n) for a in like)
-        self.size = size or self.arrays[0].block_size
-
-    def __iter__(self) -> Iterator[tuple]:
-        for arrays in _aligned(*(b.parts() for b in self._both)):
-            yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
+    def parts(self) -> Iterator[tuple]:
+        """Arrays of the first, then of the second."""
+        return _aligned(*(b.parts() for b in self._both))
 
     def sum(self, f: Callable) -> Any:
-        """Sum of ``f(*block)`` over the blocks in their order."""
-        return functools.reduce(operator.add, (f(*block) for block in self))
-
-    def rechunk(self, size: int) -> SideBySide:
-        """The rows in blocks of another size."""
-        return SideBySide(*self._both, self._of, size)
+        """Sum of ``f(*arrays, number)`` over the parts."""
+        return functools.reduce(operator.add, (f(*arrays, number) for number, arrays in enumerate(self.parts())))
 
 
 def side_by_side(first: Blocks, second: Blocks, of: Callable[..., tuple]) -> Blocks:
     """Blocks of ``of(*arrays)``, the arrays of both, which are of the same rows, wherever they are."""
-    if first.streamed or second.streamed:
-        return SideBySide(first, second, of)
-    return Blocks(*of(*first.arrays, *second.arrays))
+    if not (first.streamed or second.streamed):
+        return Blocks(*of(*first.arrays, *second.arrays))
+    blocks = Streamed(_SideBySide(first, second), {0: first.n}, n_threads=1, of=(of,))
+    return blocks.rechunk(blocks.size)
 
 
 def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]:
@@ -341,13 +324,6 @@ def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]
             yield *(_cut(a, slice(at, at + run)) for a in own), *(_cut(a, slice(start, start + run)) for a in other)
             at, start = at + run, start + run
     next(second, None)  # a stream tells at its end whether its rows are those of before
-
-
-def _prototype(blocks: Blocks) -> tuple:
-    """The arrays of a few rows."""
-    if isinstance(blocks, Streamed):
-        return blocks._made(*blocks.stream.prototype)
-    return tuple(_cut(a, slice(0, PROTOTYPE_ROWS)) for a in blocks.arrays)
 
 
 def _cut(a: Any, rows: slice) -> Any:
