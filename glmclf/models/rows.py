@@ -18,7 +18,7 @@ from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
-from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
+from glmclf.core.rows.streamed import Gathered, RowsElsewhereError, Streamed, check_gathered, made
 from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.design.constant import constant
 from glmclf.data.table.groups import Groups, read_groups
@@ -347,8 +347,7 @@ class FitRowsInParts(FitRows):
     def held(self) -> Any:
         """The rows in memory, labelled by their place, if they are not too many."""
         n = len(self)
-        if n * self.X.shape[1] > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(n))
+        check_gathered(n, n * self.X.shape[1])
 
         def part(X, *rest: Any) -> Gathered:
             return Gathered([(X.values if hasattr(X, "values") else X[:].toarray(), *rest)])

@@ -111,8 +111,7 @@ class GatheredArrays(Gathered):
 
     def __add__(self, other: list) -> Self:
         both = super().__add__(other)
-        if sum(a.size for a in both.arrays()) > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(sum(map(len, both.arrays()))))
+        check_gathered(sum(map(len, both.arrays())), sum(a.size for a in both.arrays()))
         return both
 
 
@@ -225,8 +224,7 @@ class Streamed(Blocks):
 
         def part(*arrays: Any) -> Gathered:
             found = f(*arrays)
-            if self.n * found[:1].size > MOST_GATHERED:
-                raise RowsElsewhereError(too_many(self.n))
+            check_gathered(self.n, self.n * found[:1].size)
             return Gathered([found])
 
         return np.concatenate(self.sum_parts(part))
@@ -344,11 +342,14 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
     return (*arrays, *beside)
 
 
-def too_many(n: int) -> str:
-    """Sentence on why numbers of n rows are not brought into memory."""
-    instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
-    name = asked_for()
-    return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
+def check_gathered(n: int, numbers: int) -> None:
+    """Raise RowsElsewhereError where the numbers of n rows are too many to be brought into memory."""
+    if numbers > MOST_GATHERED:
+        instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
+        raise RowsElsewhereError(
+            f"{asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: "
+            f"{instead}"
+        )
 
 
 def _of_a_stream() -> Any:
