@@ -59,8 +59,6 @@ def components(res: Any) -> pd.DataFrame:
 
 def resid_partial(res: Any) -> pd.DataFrame:
     """See `Diagnostics.resid_partial`."""
-    if getattr(res, "symmetric", False):
-        raise NotImplementedError("resid_partial() with symmetric=True: its equations have no working residuals")
     table = res.components()
     working = np.asarray(res.resid_working)
     working = working[:, None] if working.ndim == 1 else working

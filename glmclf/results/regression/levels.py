@@ -120,7 +120,7 @@ class LevelEstimates(WaldInference):
         """Base level of the log-odds."""
         return self.model.reference
 
-    @requires()
+    @requires(Needs.ODDS)
     def odds_ratios(self, alpha: float = 0.05, units=None, method: str = "wald") -> pd.DataFrame:
         """Relative risk ratios exp(u b) against the reference, with delta-method standard errors.
 

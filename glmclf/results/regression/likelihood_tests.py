@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
@@ -16,6 +17,7 @@ from glmclf.results.requires import Needs, requires
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
+    from glmclf.inference.profile.likelihood import Profile
     from glmclf.results.regression.results import RegressionResults
     from glmclf.results.regression.state import FitState
 
@@ -165,6 +167,12 @@ class LikelihoodTests:
         from glmclf.results.regression.profile import profile_intervals
 
         return profile_intervals(self, alpha)
+
+    def _profile_of(self, r: ndarray) -> Profile | None:
+        """Profile likelihood of r'theta; None where its estimate has no sign, or constraints fix it."""
+        from glmclf.results.regression.profile import profile_of
+
+        return profile_of(self, r)[0]
 
     # ------------------------------------------------------------------------------------- terms, scores, constraints
     @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED)

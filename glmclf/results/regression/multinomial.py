@@ -38,8 +38,8 @@ from glmclf.results.regression.levels import (
     drawn_labels,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
-from glmclf.results.regression.separation import renamed, signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
+from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
@@ -271,7 +271,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _class_names(self) -> list[Any]:
         return self.model._classes
 
-    @requires(Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
+    @requires(Needs.LEVELS, Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE, Needs.LIKELIHOOD, Needs.ROWS)
     def iia_test(self, method: str = "hausman-mcfadden", seed=None) -> pd.DataFrame:
         """Test of the independence of irrelevant alternatives: does leaving a level out change the odds of the others?
 
@@ -304,8 +304,6 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """
         if method not in iia.METHODS:
             raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
-        if len(self.levels) < 3:
-            raise ValueError(f"iia_test leaves one level out and needs two others; the levels are {self.levels}")
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
@@ -490,7 +488,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     def _share_covariance(self, X) -> ndarray:
         """Terms of the estimated shares in the covariance of log-odds relative to the shares', (n, K-1, K-1)."""
-        from glmclf.results.generative.priors import share_covariance
+        from glmclf.results.regression.prevalence import share_covariance
 
         C, S = share_covariance(self)
         C = C.reshape(len(S), -1, len(S))

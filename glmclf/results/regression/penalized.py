@@ -330,7 +330,7 @@ class RegularizedResults(RegressionResults):
         first["term"] = [str(name) for name in index.get_level_values(-1)]
         return pd.DataFrame({**first, **dict(zip(names, values, strict=True))})
 
-    @requires()
+    @requires(Needs.ODDS)
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
     ) -> pd.DataFrame:
@@ -351,7 +351,6 @@ class RegularizedResults(RegressionResults):
             Without z and p; after a lasso the ratios alone.
         """
         _check_interval(self, "odds_ratios", method)
-        frames.check_odds(self)
         index = self._param_index
         sizes = frames._sizes(units or {}, index.get_level_values(-1))
         t = self._columns_shown(alpha).scaled(sizes).exponentiated()
@@ -410,7 +409,7 @@ class RegularizedResults(RegressionResults):
         elif not self.model._pseudo:
             notes.append("There are no standard errors and no p-values after selection.")
         if self._state.combinations:
-            from glmclf.results.regression.omitted import omitted_note
+            from glmclf.results.omitted import omitted_note
 
             notes.append(omitted_note(self._state.combinations, self.model.exog_names))
         if not self.converged:

@@ -26,15 +26,15 @@ from glmclf.results.comparison import comparability as same_data
 from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
 from glmclf.results.margins.mixin import Margins
+from glmclf.results.omitted import check_new_rows, combination, omitted_note
 from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.constrained import check_joint, free_design
 from glmclf.results.regression.criterion import FirthCriterion, LikelihoodCriterion
 from glmclf.results.regression.likelihood_tests import LikelihoodTests
-from glmclf.results.regression.omitted import check_new_rows, combination, omitted_note
-from glmclf.results.regression.separation import Separation, as_dict, instead, renamed, separation_of
-from glmclf.results.regression.separation import from_dict as separation_from
 from glmclf.results.regression.state import FitState
 from glmclf.results.requires import requires
+from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_of
+from glmclf.results.separation import from_dict as separation_from
 
 
 class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, Results):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
+from glmclf.core.likelihood.links import RELATIVE_RISK
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
 
 if TYPE_CHECKING:
@@ -74,15 +74,6 @@ def check_ratio(res: Any) -> None:
     reason = getattr(res, "_no_ratios", "") or f"the exponential of a {name} coefficient is no ratio of anything"
     if getattr(res, "_no_ratios", "") or not ratio_name(res):
         raise NotImplementedError(f"exponentiate=True: {reason}")
-
-
-def check_odds(res: Any) -> None:
-    """Raise NotImplementedError for a binary model whose exp(b) is no odds ratio, naming what it is."""
-    ratio = ratio_name(res)
-    if ratio in (LogitLink.ratio, RELATIVE_RISK):
-        return
-    name, instead = type(res.model).__name__, f" but a {ratio}: use summary_frame(exponentiate=True)" if ratio else ""
-    raise NotImplementedError(f"odds_ratios() is for Logit: exp of a {name} coefficient is not an odds ratio{instead}")
 
 
 def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) -> str:
@@ -175,7 +166,6 @@ def odds_ratios(
     ----------
     Agresti (2013), Categorical Data Analysis, section 5.1.
     """
-    check_odds(res)
     index = res.conf_int().index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
     table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()

@@ -69,7 +69,7 @@ def summary(
     result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
     if facts:
         result.tables.append(_facts(facts))
-    notes = list(res._notes())
+    notes = [*ratio_notes(res, exponentiate), *res._notes()]
     if notes:
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
     return result
@@ -129,7 +129,7 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, 
     cells = res._table_cells if hasattr(res, "_table_cells") else partial(_table_cells, res)
     heads, rows = cells(alpha, exponentiate)
     if exponentiate:
-        heads[0] = ratio_name(res)
+        heads[0] = _ratio_heading(res)
     levels = getattr(res, "_table_levels", None) or getattr(res.model, "_equations", [None])
     k, tables = len(names), []
     for j, level in enumerate(levels):
@@ -139,6 +139,19 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, 
         table.widths = PARAM_WIDTHS[: 1 + len(heads)]
         tables.append(table)
     return tables
+
+
+def _ratio_heading(res: Any) -> str:
+    """Name of exp(coef) as a heading: its initials where it is wider than the column, as HR and RRR in the field."""
+    name = ratio_name(res)
+    return name if len(name) <= PARAM_WIDTHS[1] else "".join(word[0] for word in name.split()).upper()
+
+
+def ratio_notes(res: Any, exponentiate: bool) -> list[str]:
+    """Note on the heading of a table of ratios, where that is initials."""
+    if not exponentiate or _ratio_heading(res) == ratio_name(res):
+        return []
+    return [f"{_ratio_heading(res)} is the {ratio_name(res)}, exp(coef)."]
 
 
 def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:

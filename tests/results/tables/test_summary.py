@@ -355,7 +355,7 @@ def test_typst_strings_read_back(odd):
 # ------------------------------------------------------------------------------------------------------ exponentiating
 
 
-@pytest.mark.parametrize(("link", "head"), [(LogitLink(), "odds ratio"), (CLogLogLink(), "hazard ratio")])
+@pytest.mark.parametrize(("link", "head"), [(LogitLink(), "odds ratio"), (CLogLogLink(), "HR")])
 def test_ratios(link, head):
     result = Result(["Intercept", "x"], [-1, 0.7], [0.5, 0.2])
     result.model.link = link
