@@ -49,6 +49,7 @@ class FitRows:
     weights: Any
     streamed: bool
     labels: pd.Index | None = None  # of the rows, if they are in memory
+    n_parts: int | None = None  # of a source, which a pass reads one after the other
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -84,8 +85,6 @@ class FitRows:
     def named(self, places: ndarray, among: ndarray | None = None) -> str:
         """Text that names rows by their places, which may be those `among` some rows."""
         return f"{len(places)} row{'' if len(places) == 1 else 's'}"
-
-    n_parts: int | None = None  # parts of a source, of which a pass reads one after the other
 
     def watch(self, f: Callable[[int], None] | None) -> None:
         """Have f called with the number of each part of a source that a pass is done with."""

@@ -22,7 +22,7 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
-from glmclf.core.rows.summed import Summed
+from glmclf.core.rows.summed import Summed, stacked
 from glmclf.core.separation import outcomes
 from glmclf.core.separation.cone import (
     ROUNDED_SHARE_OF_TERMS,
@@ -205,7 +205,7 @@ class ActiveRows:
 
 
 def _both(a: list[Any], b: list[Any]) -> list[Any]:
-    return [None if x is None else np.concatenate([x, y]) for x, y in zip(a, b, strict=True)]
+    return [stacked(x, y) for x, y in zip(a, b, strict=True)]
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
