@@ -164,6 +164,10 @@ class DiscriminantResults(GenerativeResults):
         return self._fitted_classes.law.regularised
 
     @property
+    def _has_bic(self) -> bool:
+        return not self._regularised
+
+    @property
     def _maximum(self) -> bool:
         return not self._regularised
 
@@ -706,7 +710,7 @@ class DiscriminantResults(GenerativeResults):
             "law": law,
             "moments": {name: a for name, a in stored_fields(f.moments).items() if a is not None},
             "factors": f.factors,
-            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,
             "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
             "facts": {name: getattr(self, name) for name in self._facts},
