@@ -1,4 +1,4 @@
-"""Small data sets for examples, shipped or read from statsmodels; `README.md` beside this file has sources and licences."""
+"""Small data sets for examples, shipped or read from statsmodels; `README.md` beside has sources and licences."""
 
 from importlib.resources import files
 from typing import Any
