@@ -329,8 +329,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        if method not in iia.METHODS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        if method not in iia.IIA_TESTS:
+            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.IIA_TESTS))}")
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
