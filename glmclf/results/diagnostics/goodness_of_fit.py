@@ -79,8 +79,7 @@ class Estimated(NamedTuple):
 def gof_test(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_test`."""
     check_groups(groups)
-    if res.model._rows.streamed:
-        return _with_rows(res).gof_test(groups)
+    res = _with_rows(res)
     seen = undecided(res)
     rows = by_pattern(res, seen)
     rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
@@ -92,8 +91,7 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
 def gof_groups(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_groups`."""
     check_groups(groups, least=2)
-    if res.model._rows.streamed:
-        return _with_rows(res).gof_groups(groups)
+    res = _with_rows(res)
     seen = undecided(res)
     if not len(seen.risk):
         raise ValueError(f"gof_groups(): there is no row to group, as separation decides all ({res.separation})")
