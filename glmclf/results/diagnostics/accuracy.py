@@ -28,7 +28,7 @@ def digits(res: Any) -> ndarray:
     if found.is_finite:
         part, places, inner = rounded[state.columns], state.places, state.narrow
     elif found.has_limit and len(found.kept):
-        places, inner, shift, n = found.kept, found.inner, 0.0, len(found.rows)
+        places, inner, shift, n = found.kept, found.inner, None, len(found.rows)
         part = rounded[places % len(rounded)]  # equations with different columns are treated as one long equation
     else:
         return out
