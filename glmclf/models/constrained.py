@@ -24,14 +24,14 @@ from glmclf.inference.hypotheses.wald import linear_restrictions
 from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options
 from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.omitted import combination
 from glmclf.results.regression.constrained import said
-from glmclf.results.regression.omitted import combination
 from glmclf.results.regression.state import FitState
 
 if TYPE_CHECKING:
     from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-METHODS = ("irls", "newton", "bfgs", "lbfgs")
+CONSTRAINED_METHODS = ("irls", "newton", "bfgs", "lbfgs")
 
 Fitted = TypeVar("Fitted")
 
@@ -115,10 +115,10 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     """Fit under constraints, as `ConstrainedFits.fit_constrained` documents."""
     from glmclf.core.fit.constraints import ConstrainedEstimate, maximise_within
 
-    if method not in METHODS:
+    if method not in CONSTRAINED_METHODS:
         if method == "sgd":
             raise NotImplementedError('method="sgd" with fit_constrained is not available: use "irls"')
-        raise ValueError(f"method={method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}")
+        raise ValueError(f"method={method!r} is unknown; choose one of {', '.join(map(repr, CONSTRAINED_METHODS))}")
     cov_type = cov_type or ("HC0" if model._pseudo else "nonrobust")
     model._check_covariance(cov_type)
     keywords = model._cov_keywords(cov_type, cov_kwds)

@@ -80,8 +80,8 @@ def choose_terms(
     _note_shared(kept, bound, notes)
     if not block:
         return kept
-    before = set(itertools.takewhile(lambda codes: codes[0] not in counted, right))
-    before = [t for t in kept if t.codes in before]
+    first = set(itertools.takewhile(lambda codes: codes[0] not in counted, right))
+    before = [t for t in kept if t.codes in first]
     return [*before, Term(tuple(block), _called(block, words), True), *kept[len(before) :]]
 
 
@@ -186,7 +186,7 @@ def _squeezed(code: str) -> str:
     return "".join(code.split())
 
 
-NUMBERS = ("gaussian", "bernoulli", "poisson", "exponential", "gamma")
+NUMBER_FAMILIES = ("gaussian", "bernoulli", "poisson", "exponential", "gamma")
 
 
 def fitting(family: str | None, kinds: tuple[str, ...], name: str, what: str) -> str:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.numerics.folds import deal
+from glmclf.core.numerics.ties import TIED
 from glmclf.inference.covariance.resampling import drawn
 from glmclf.inference.performance import calibration, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import recalibrate
 
-METHODS = ("bootstrap", "cv", ".632+")
+VALIDATION_METHODS = ("bootstrap", "cv", ".632+")
 SHARE_IN_BOOTSTRAP = 0.632  # expected share of the rows that are in a bootstrap sample
 SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
@@ -283,7 +284,7 @@ def _validated(own, apparent, training, test, corrected, reasons: list[str], fou
 
 def _constant(log_p: ndarray) -> bool:
     """Whether all rows have one and the same prediction."""
-    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED_SCORES).all())
+    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= TIED).all())
 
 
 def _of_a_constant(found: ndarray) -> ndarray:

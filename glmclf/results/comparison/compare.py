@@ -15,7 +15,7 @@ from glmclf.inference.specification.vuong import vuong
 from glmclf.results.comparison.comparability import check_likelihoods, check_result, is_joint
 from glmclf.results.requires import Needs, check_needs
 
-COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
+MODEL_COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
 
 def vuong_test(res: Any, other: Any) -> pd.DataFrame:
@@ -136,11 +136,11 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
         raise TypeError("compare() needs two fits or more: compare(res1, res2, ...)")
     for res in results:
         check_result(res, "compare()")
-    labels = _names(names, len(results))
+    labels = fit_names(names, len(results))
     for i, res in enumerate(results[1:], start=1):
         check_likelihoods(results[0], res, "compare()", (labels[0], labels[i]))
     rows = [_row(res) for res in results]
-    table = pd.DataFrame(rows, columns=[*COLUMNS], index=pd.Index(labels, dtype=object))
+    table = pd.DataFrame(rows, columns=[*MODEL_COLUMNS], index=pd.Index(labels, dtype=object))
     for crit in ("aic", "bic"):
         table[f"delta_{crit}"] = table[crit] - table[crit].min()
     pairs = zip(results, results[1:], labels, labels[1:], strict=False)
@@ -148,7 +148,8 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     return table.assign(**dict(zip(("LR", "df", "pvalue"), np.array(tests, dtype=float).T, strict=True)))
 
 
-def _names(names: Sequence[str] | None, n: int) -> list[str]:
+def fit_names(names: Sequence[str] | None, n: int) -> list[str]:
+    """Names of the fits of a table, "(1)", "(2)", ... where none are given; ValueError unless there is one for each."""
     if names is None:
         return [f"({i + 1})" for i in range(n)]
     if isinstance(names, str) or len(names) != n:

@@ -8,15 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import MAX_NAMES
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centred
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import wald_derivatives
-from glmclf.results.regression.separation import spelled
-
-MAX_NAMES = 8  # coefficients that a note names
+from glmclf.results.separation import spelled
 
 
 def hauck_donner(res: Any) -> pd.DataFrame:
@@ -46,9 +45,7 @@ def lr_pvalue(res: Any, j: int) -> float:
         return np.nan
     r = np.zeros(len(res._theta))
     r[j] = 1.0
-    from glmclf.results.regression.profile import profile_of
-
-    profile = profile_of(res, r)[0]
+    profile = res._profile_of(r)
     return np.nan if profile is None else profile.lr_pvalue()
 
 

@@ -25,8 +25,8 @@ from glmclf.results.margins.rows import Found, WantedAverage
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
 
-METHODS = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
-COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # statsmodels' spelling
+SLOPES = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
+EFFECT_COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # statsmodels' spelling
 
 
 class Estimand(NamedTuple):
@@ -52,7 +52,7 @@ def marginal_effects(
     vcov: str | None,
 ) -> MarginalEffects:
     """See `Margins.get_margeff`."""
-    check_word("method", method, METHODS)
+    check_word("method", method, SLOPES)
     check_word("contrast", contrast, ("reference", "pairwise"))
     if vcov is not None:
         check_word("vcov", vcov, ("unconditional",))
@@ -73,7 +73,7 @@ def marginal_effects(
         for label, averages in by_variable
     ]
     C = estimate_covariance(res, source, estimands, found, vcov)
-    return MarginalEffects(res, source, estimands, found.names, C, METHODS[method], found.at)
+    return MarginalEffects(res, source, estimands, found.names, C, SLOPES[method], found.at)
 
 
 class _Effect(NamedTuple):
@@ -415,7 +415,7 @@ class MarginalEffects(LabelledEstimates):
         """
         ends = wald.intervals(self._value, self._se, alpha)
         columns = (self._value, self._se, self._z, wald.z_pvalues(self._z), ends[:, 0], ends[:, 1])
-        data = {name: self._shown(c) for name, c in zip((self._heading, *COLUMNS), columns, strict=True)}
+        data = {name: self._shown(c) for name, c in zip((self._heading, *EFFECT_COLUMNS), columns, strict=True)}
         return pd.DataFrame(data, index=self._index)
 
     def summary(self, alpha: float = 0.05) -> Summary:

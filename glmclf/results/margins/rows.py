@@ -23,7 +23,7 @@ from glmclf.inference.margins.averages import Average, EffectSums, Ends, Grouped
 from glmclf.results.margins.predictors import LinearPredictors
 
 # kinds of columns that may be factors, counts or dummies; dates may not
-KINDS = ("number", "bool", "label", "category")
+COUNTABLE_KINDS = ("number", "bool", "label", "category")
 
 
 class WantedAverage(NamedTuple):
@@ -629,7 +629,7 @@ class _SeenValues:
 
         design = self._rows.source.design
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
-        names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
+        names = [name for name in design.variables if kinds.get(name, "number") in COUNTABLE_KINDS]
 
         def part(rows: ObservedRows) -> _SideBySide:
             return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
