@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.core.rows.observations import Observations
 from glmclf.data.source.digests import of_column, other_values
-from glmclf.data.table.frame import MAX_EXACT_INTEGER, close_to, rounded
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, assigned, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.errors import DataError
 from glmclf.models.stream import Stream
@@ -89,7 +89,7 @@ class _DistinctGroups:
         large = frozenset(
             (name, kind) for name, kind in numbers.items() if (found[name].abs() >= MAX_EXACT_INTEGER).any()
         )
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
+        return cls(assigned(found, {name: _plain(found[name]) for name in groups}), large)
 
     def __add__(self, other: _DistinctGroups) -> _DistinctGroups:
         table = pd.concat([self.table, other.table], ignore_index=True).drop_duplicates(ignore_index=True)

@@ -93,7 +93,7 @@ FUNCTIONS = [
     ("I(x**3 / (1 + z**2))", lambda x, z: x**3 / (1 + z**2)),
     ("I(2**x + x**0 + z**-1.5)", lambda x, z: mp.mpf(2) ** x + 1 + z ** mp.mpf(-1.5)),
     ("I(z**x)", lambda x, z: z**x),
-    ("I(x % 0.7)", lambda x, z: x - mp.mpf(0.7) * mp.floor(x / mp.mpf(0.7))),
+    ("np.mod(x, 0.7)", lambda x, z: x - mp.mpf(0.7) * mp.floor(x / mp.mpf(0.7))),
     ("np.fmod(z, 0.7)", lambda x, z: z - mp.mpf(0.7) * mp.floor(z / mp.mpf(0.7))),
     ("np.remainder(5, z)", lambda x, z: 5 - z * mp.floor(5 / z)),
     ("I(x // 0.5 + x)", lambda x, z: x + mp.floor(2 * x)),

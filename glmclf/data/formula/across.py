@@ -135,6 +135,10 @@ class Query:
             found = found.replace(name, f"`{own}`")
         return found.replace(AT, "@")
 
+    def named(self, name: str) -> str:
+        """The name of a column or a variable of the caller's that a name of `code` stands for."""
+        return self._quoted.get(name, name).removeprefix(AT)
+
     def _python(self, match: re.Match) -> str:
         """Name in place of a part of a query that is not Python."""
         if match[1] is not None:

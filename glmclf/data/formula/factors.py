@@ -23,7 +23,8 @@ from numpy import ndarray
 from patsy import PatsyError
 from patsy.eval import EvalEnvironment, EvalFactor
 
-from glmclf.data.formula import expressions
+from glmclf.data.formula import expressions, operators
+from glmclf.data.formula.dialects import R_FUNCTIONS
 from glmclf.data.formula.rowwise import unknown
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
@@ -160,11 +161,12 @@ class Expression:
         values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
         values |= instead
         scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
+        scope[operators.TRUTH] = operators.combined
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
             return self.guarded(
-                lambda: eval(compile(code, "<formula>", "eval"), scope), lambda: self._outside_knots(columns)
+                lambda: eval(operators.compiled(code), scope), lambda: self._outside_knots(columns)
             )
 
     def _outside_knots(self, columns: Mapping[str, Column]) -> ndarray | None:
@@ -294,8 +296,8 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         return FormulaError(
             f'"{code}": formulas have no offset() term. Pass offset= to the model: a column\'s name or an array.'
         )
-    if called and name in ("factor", "as_factor"):
-        return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called and name in R_FUNCTIONS:
+        return FormulaError(f'no function "{name}"{where}: {R_FUNCTIONS[name]}.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')

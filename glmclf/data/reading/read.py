@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from glmclf.data.design.design import Design, build_design
+from glmclf.data.formula.dialects import hinting
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
 from glmclf.data.formula.terms import Variable
@@ -140,9 +141,12 @@ def read_formula(
     """
     check_missing_option(missing)
     source = data if isinstance(data, Source) else OneTable(data)
-    parsed = parse_formula(formula, intercept=intercept, columns=lambda: source.first().columns)
+    names = lambda: source.first().columns  # noqa: E731
+    parsed = parse_formula(formula, intercept=intercept, columns=names, beside=(extras or {}).values())
+    formula = parsed.formula
     right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
-    fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    with hinting(formula, names):
+        fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
     reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
     design, notes = designed(parsed, formula, reader, survey)
