@@ -110,6 +110,11 @@ class Expression:
         return False
 
     @functools.cached_property
+    def looks_across(self) -> bool:
+        """Whether the code looks across rows, by the methods and functions that it names."""
+        return expressions.looks_across(self.code)
+
+    @functools.cached_property
     def unknown(self) -> str:
         """The first piece of code of which it is not known whether its value in a row is of that row alone."""
         if not self.foreign and not self.arrays and not any(map(callable, self.borrowed.values())):

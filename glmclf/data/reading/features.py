@@ -20,7 +20,7 @@ from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import ReadParts, responded, surveyed, variables
+from glmclf.data.reading.read import ReadParts, responded, say_left_out, surveyed, variables
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted
@@ -115,6 +115,7 @@ def read_features(
         check=check,
     )
     survey = surveyed(source, reader)
+    say_left_out(source, reader, survey)
     made = responded(response, source, reader, survey)
     notes += no_trials(survey.no_trials)
     builder = reader.builder(source, survey, asked, notes)

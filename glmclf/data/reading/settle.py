@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.data.formula.borrowed import described
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
+from glmclf.data.formula.undefined import LEFT_OUT, MISSING, say_undefined
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
 from glmclf.data.transforms.memory import MAX_REPEATED_ROWS, memorise
@@ -76,8 +77,11 @@ def settle(
     left: list[str],
     times: ndarray | None,
     stage: str = "whole",
+    together: bool = True,
 ) -> dict[str, Value]:
     """Values of each factor on the rows where all have one, transforms memorised on exactly these rows.
+
+    A row of which a factor has no value is left out, or with `together` false misses the factor alone.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
@@ -109,6 +113,9 @@ def settle(
             computed = {code: value for code, value in values.items() if bound[code].bare not in cut}
             if not _lost(rows, {code: value.missing() for code, value in computed.items()}):
                 break
+    if not rows.part:
+        for code in rows.masks.keys() & bound.keys():
+            say_undefined(bound[code], table, rows.masks[code], rows.index, LEFT_OUT if together else MISSING)
     for code, value in values.items():
         not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
     return values
