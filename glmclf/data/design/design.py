@@ -65,6 +65,8 @@ class TableDesign:
         """Values of the factors in `codes` on the rows where all of them have one, and a mask of these rows."""
         keep = self._observed(columns, n, codes)
         used = {code: self.factors[code].expression for code in codes}
+        for e in used.values():
+            e.check_seen(columns)
         whole = {code: value_of(e, columns, n, any_level) for code, e in used.items() if e.across}
         names = {name for e in used.values() for name in e.columns}
         while keep.any():

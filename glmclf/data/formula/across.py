@@ -31,7 +31,7 @@ def refuse_across(design: Any) -> None:
     design : Design or FeatureDesign
     """
     for factor in getattr(design, "factors", {}).values():
-        if factor.expression.unknown:
+        if factor.expression.unknown_in_new:
             raise factor_across(factor.expression)
 
 

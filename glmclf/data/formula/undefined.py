@@ -57,7 +57,7 @@ def say_undefined(
     then : str
         What becomes of them.
     """
-    if e.bare is not None or e.looks_across:
+    if e.bare is not None or e.seen is not None:
         return
     for name in e.columns:
         missing = columns[name].missing
