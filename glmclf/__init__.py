@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from glmclf.models.discriminant import *  # noqa: F403
     from glmclf.models.naive_bayes import *  # noqa: F403
     from glmclf.results.comparison.compare import compare as compare
+    from glmclf.results.comparison.regression_table import regression_table as regression_table
     from glmclf.results.pooling import pool as pool
-    from glmclf.results.tables.regression_table import regression_table as regression_table
 else:  # type checkers take all names above
     __all__ = [*registry.names(), "compare", "detect_separation", "load", "pool", "regression_table", "rowwise"]
 _LATE = {
     "compare": "glmclf.results.comparison.compare",
     "pool": "glmclf.results.pooling",
-    "regression_table": "glmclf.results.tables.regression_table",
+    "regression_table": "glmclf.results.comparison.regression_table",
     "rowwise": "glmclf.data.formula.rowwise",
 }
-_submodules = ("datasets", "formula", "plots", "sklearn")
+_submodules = ("datasets", "errors", "formula", "plots", "sklearn")
 
 
 def __getattr__(name: str) -> Any:
@@ -42,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *registry.MODELS, *_LATE, *_submodules})
+    return sorted({*globals()["__all__"], *_submodules, *(name for name in globals() if name.startswith("__"))})

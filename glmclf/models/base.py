@@ -57,10 +57,10 @@ from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
-from glmclf.results.regression.omitted import MAX_NAMES, check_new_rows, combination, empty_cell
-from glmclf.results.regression.separation import MAX_NAMES as MAX_SIGNS
-from glmclf.results.regression.separation import Separation, separation_report
+from glmclf.results.omitted import MAX_NAMES, check_new_rows, combination, empty_cell
 from glmclf.results.regression.state import FitState
+from glmclf.results.separation import MAX_NAMES as MAX_SIGNS
+from glmclf.results.separation import Separation, separation_report
 
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate

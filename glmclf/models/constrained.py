@@ -24,8 +24,8 @@ from glmclf.inference.hypotheses.wald import linear_restrictions
 from glmclf.models.cov_keywords import Keywords, row_covariance
 from glmclf.models.fit_options import check_converged, check_options
 from glmclf.results.hypotheses.linear import constraints
+from glmclf.results.omitted import combination
 from glmclf.results.regression.constrained import said
-from glmclf.results.regression.omitted import combination
 from glmclf.results.regression.state import FitState
 
 if TYPE_CHECKING:

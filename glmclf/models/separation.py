@@ -7,7 +7,7 @@ from typing import Any
 
 from glmclf import registry
 from glmclf.models.base import Model
-from glmclf.results.regression.separation import Separation
+from glmclf.results.separation import Separation
 
 
 def detect_separation(

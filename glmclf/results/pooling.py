@@ -325,6 +325,7 @@ class PooledResults(WaldInference):
             table.widths = (*layout.PARAM_WIDTHS, 9, 7)
         result.tables.extend(tables)
         notes = [self.results[0]._cov.description or self.cov_type, RULES, *self._compared()]
+        notes = [*layout.ratio_notes(self, exponentiate), *notes]
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
         return result
 

@@ -1,1 +1,1 @@
-from glmclf.results.tables.regression_table import RegressionTable as RegressionTable
+from glmclf.results.comparison.regression_table import RegressionTable as RegressionTable

@@ -10,15 +10,23 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+from glmclf import registry
+from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
 from glmclf.core.rows.asked import ASKED, asking, spelled
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
+from glmclf.results.tables.frames import ratio_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Needs(Enum):
-    """Properties of a fit that a method may require."""
+    """Properties of a model or a fit that a method may require, those of the model first."""
 
+    BINARY = "a binary model: the probability of one event rises or falls with the linear predictor"
+    LEVELS = "three levels of the response, or more"
+    ODDS = "coefficients that are logarithms of odds ratios, or of relative risk ratios"
+    DISTRIBUTION = "a response with a distribution: fractions have a mean only"
+    REFERENCE = "equations of levels against a reference level"
     MAXIMUM = "an estimate without a penalty; bias-reduced ones have it"
     MLE = "the maximum likelihood estimate: neither penalised nor bias-reduced"
     TESTS = "Wald tests: a penalised estimate has none, its refit by maximum likelihood has"
@@ -32,8 +40,14 @@ class Needs(Enum):
 
 
 class Kind(Enum):
-    """Kinds of fits that are not the plain maximum of a likelihood in memory, with their names in messages."""
+    """Kinds of models and fits that lack what some methods need, with their names in messages."""
 
+    CLASSES = "a model of classes"
+    TWO_LEVELS = "a fit of two levels"
+    OTHER_RATIO = "a link whose exp(b) is another ratio"
+    NO_RATIO = "a link whose exp(b) is no ratio"
+    FRACTIONS = "a fractional response"
+    SYMMETRIC = "a penalised fit with symmetric=True"
     PENALISED = "a penalised fit"
     REFIT = "a refit after selection"
     NOT_REFIT = "a penalised fit without a refit"
@@ -62,7 +76,8 @@ def is_of(res: Any, kind: Kind) -> bool:
 
 
 def _penalised(res: Any) -> bool:
-    return getattr(res, "_penalised", None) is not None
+    state = getattr(res, "_state", None)
+    return state is not None and state.penalised
 
 
 def _joint(res: Any) -> bool:
@@ -83,10 +98,21 @@ def _without_spread(res: Any) -> bool:
     return _penalised(res) and not res._has_spread
 
 
+def _link(res: Any) -> Any:
+    """The link of a binary model; None of models of classes."""
+    return getattr(res.model, "link", None)
+
+
 _OF: Mapping[Kind, Callable[[Any], Any]] = {
+    Kind.CLASSES: lambda res: _link(res) is None,
+    Kind.TWO_LEVELS: lambda res: _link(res) is None and len(res.model.levels) < 3,
+    Kind.OTHER_RATIO: lambda res: ratio_name(res) not in ("", LogitLink.ratio, RELATIVE_RISK),
+    Kind.NO_RATIO: lambda res: not ratio_name(res),
+    Kind.FRACTIONS: lambda res: _link(res) is not None and res.model._response.kind == "fraction",
+    Kind.SYMMETRIC: lambda res: _penalised(res) and res.symmetric,
     Kind.PENALISED: _penalised,
-    Kind.REFIT: lambda res: _penalised(res) and res._again,
-    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._again,
+    Kind.REFIT: lambda res: _penalised(res) and res._has_tests,
+    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._has_tests,
     Kind.SELECTED: lambda res: _without_spread(res) and not res.model._pseudo,
     Kind.WITHOUT_POSTERIOR: lambda res: _without_spread(res) and res.model._pseudo,
     Kind.PSEUDO: lambda res: res.model._pseudo and not _joint(res),
@@ -175,6 +201,48 @@ REDUCED = Refusal(
 CALIBRATION = "calibration plots and predictions"
 
 REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
+    Needs.BINARY: (
+        Refusal(
+            Kind.CLASSES,
+            NotImplementedError,
+            f"{{what}} of {{model}}: it is for {registry.listed(['binary'])}. {{why}}",
+            of={"inverse_predict": "predictions() has the probabilities at values of a variable"},
+        ),
+    ),
+    Needs.LEVELS: (
+        Refusal(
+            Kind.TWO_LEVELS,
+            ValueError,
+            "{name} leaves one level out and needs two others; the levels are {res.levels}",
+        ),
+    ),
+    Needs.ODDS: (
+        Refusal(
+            Kind.OTHER_RATIO,
+            NotImplementedError,
+            "{what} is for Logit: exp of a {model} coefficient is not an odds ratio but a {res.model.link.ratio}: use "
+            "summary_frame(exponentiate=True)",
+        ),
+        Refusal(
+            Kind.NO_RATIO,
+            NotImplementedError,
+            "{what} is for Logit: exp of a {model} coefficient is not an odds ratio",
+        ),
+    ),
+    Needs.DISTRIBUTION: (
+        Refusal(
+            Kind.FRACTIONS,
+            NotImplementedError,
+            "{what} needs a distribution; a fractional response has a mean only",
+        ),
+    ),
+    Needs.REFERENCE: (
+        Refusal(
+            Kind.SYMMETRIC,
+            NotImplementedError,
+            "{what} with symmetric=True: its equations have no working residuals",
+        ),
+    ),
     Needs.MAXIMUM: (
         Refusal(
             Kind.PENALISED,
@@ -339,7 +407,7 @@ def requires(*needs: Needs) -> Callable[[F], F]:
     Parameters
     ----------
     *needs : Needs
-        In the order in which they are checked.
+        In the order in which they are checked: first those of the model, which no other fit of it would have.
 
     Examples
     --------

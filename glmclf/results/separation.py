@@ -1,1 +1,205 @@
-from glmclf.results.regression.separation import Separation as Separation
+"""Reports of separation: the infinite coefficients, their signs, and the rows that separation decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy import ndarray
+
+from glmclf.errors import DataWarning, warn
+
+if TYPE_CHECKING:
+    from glmclf.core.separation.cone import RecessionCone
+
+MAX_NAMES = 8  # coefficients or rows that a message names
+MAX_FACET_NUMBERS = 1000  # numbers of facets that a file stores
+
+
+@dataclass(frozen=True, eq=False)
+class Separation:
+    """Report of separation: a response that some combination of the regressors predicts perfectly.
+
+    Attributes
+    ----------
+    kind : {"complete", "quasi-complete"}
+        Whether every row is predicted perfectly, or some.
+    directions : Series
+        inf or -inf for each coefficient that is infinite, NaN where directions of both signs exist; by name, or by
+        (level, regressor).
+    direction : Series
+        One direction along which the likelihood never falls and that decides all rows that can be decided, with a
+        largest entry of one: a certificate to check. There may be others, and two equal separations (``==``) may differ
+        in it.
+    rows : Index or None
+        Labels of the rows that it decides; of several classes, of those in which it rules an outcome out. None where
+        the rows are gone, or in a stream.
+    n_rows, n : int
+        How many those are, and rows in all.
+    response : str
+        What is separated.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from glmclf import detect_separation
+    >>> table = pd.DataFrame({"x": [1, 2, 3, 4, 5, 6], "y": [0, 0, 0, 1, 1, 1]})
+    >>> found = detect_separation("y ~ x", table)
+    >>> print(found)
+    complete separation of y: "Intercept" (-inf), "x" (inf); 6 of 6 rows
+    """
+
+    kind: str
+    directions: pd.Series
+    direction: pd.Series
+    rows: Any
+    n_rows: int
+    n: int
+    response: str
+
+    @property
+    def columns(self) -> list[Any]:
+        """Coefficients that are infinite or undetermined."""
+        return list(self.directions.index)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Separation):
+            return NotImplemented
+        rows = [None if s.rows is None else list(s.rows) for s in (self, other)]
+        return self._facts == other._facts and rows[0] == rows[1] and self.directions.equals(other.directions)
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    @property
+    def _facts(self) -> tuple[Any, ...]:
+        return (self.kind, self.response, self.n_rows, self.n, *self.columns)
+
+    def __str__(self) -> str:
+        return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
+
+    def _said(self) -> str:
+        words = []
+        for name, sign in self.directions.items():
+            value = "sign undetermined" if np.isnan(sign) else "inf" if sign > 0 else "-inf"
+            words.append(f"{spelled(name)} ({value})")
+        more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
+        return ", ".join(words[:MAX_NAMES]) + more
+
+    def message(self, how: str, pseudo: bool = False, finite: bool = True) -> str:
+        """Message of the error or warning, for likelihoods and pseudo-likelihoods."""
+        rows = [] if self.rows is None else self.rows
+        some = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+        several = isinstance(self.direction.index, pd.MultiIndex)
+        foreseen = "have outcomes that are ruled out" if several else "are predicted perfectly"
+        what = (
+            f"the maximum likelihood estimate of {self._said()} is infinite ({self.kind} separation of "
+            f"{self.response}: {self.n_rows} of {self.n} rows {foreseen}{', such as ' if some else ''}{some})"
+        )
+        if how == "stream":
+            firth = "drop" if pseudo else 'use bias_reduction="firth", drop'
+            none = "Its limits rest on more rows than are kept of data in a stream"
+            what = what.replace("sign undetermined", "sign not found out")
+            return f"{what}. {none}: {firth} the term, merge its levels, or fit a sample in memory."
+        if how == "raise":
+            firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
+            return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
+        others = " The other coefficients are the limit estimates and can be used." if finite else ""
+        return f"{what}.{others} For tests {instead(pseudo)}."
+
+
+def instead(pseudo: bool) -> str:
+    """Advice in place of a Wald test of infinite coefficients."""
+    if pseudo:
+        return "drop the term or merge its levels: a pseudo-likelihood has no test of infinite coefficients"
+    return 'use compare_lr_test, or bias_reduction="firth"'
+
+
+def spelled(label: Any) -> str:
+    """Spell a coefficient by name, or by level and regressor."""
+    return f'"{label[1]}" of {label[0]!r}' if isinstance(label, tuple) else f'"{label}"'
+
+
+def signs_of_rows(cone: RecessionCone, R: ndarray) -> tuple[ndarray, ndarray]:
+    """Signs of R d over the cone, as `RecessionCone.sign_of`, and the rows of R with an unknown sign, NaN.
+
+    Signs are unknown where a cone was loaded without its facets.
+    """
+    unknown = np.zeros(len(R), dtype=bool)
+    if len(cone.facets) or cone.basis.shape[1] == 1:
+        return cone.sign_of(R), unknown
+    finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
+    unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
+    return np.where(unknown, np.nan, 0.0), unknown
+
+
+def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
+    """Warn of rows whose predictions need the facets of a cone that a file does not have."""
+    where = np.flatnonzero(unknown)
+    if len(where):
+        names = where[:MAX_NAMES] if labels is None else labels[where[:MAX_NAMES]]
+        some = ", ".join(map(str, names)) + (", ..." if len(where) > MAX_NAMES else "")
+        warn(
+            f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN: whether infinite coefficients decide "
+            "them rests on many rows of the fit, which a file does not keep. Ask the fit itself, before it is saved.",
+            DataWarning,
+        )
+
+
+def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any) -> Separation:
+    """Report of a recession cone in terms of a model.
+
+    `signs` are those of the model's parameters, of which messages name the first MAX_NAMES. `gone` is the mask of the
+    outcomes that are ruled out, (n, K) bool, or its stand-in for a stream.
+    """
+    n = len(model._rows)
+    if model._rows.streamed:
+        kind = "complete" if gone.complete else "quasi-complete"
+        return Separation(kind, *_by_name(model, cone, signs), None, gone.decided, n, model.endog_names)
+    kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[gone.any(axis=1)]
+    return Separation(kind, *_by_name(model, cone, signs), rows, len(rows), n, model.endog_names)
+
+
+def separation_of(model: Any, found: Any) -> Separation | None:
+    """Report of the separation of an estimate; None for an estimate without ruled out outcomes."""
+    gone = found.ruled_out
+    return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
+
+
+def renamed(found: Separation, model: Any, cone: RecessionCone) -> Separation:
+    """Translate a report of separation to another model of the same response, without row labels if it has none."""
+    directions, direction = _by_name(model, cone, cone.signs)
+    rows = None if model._rows_ is None else found.rows
+    return replace(found, directions=directions, direction=direction, rows=rows)
+
+
+def _by_name(model: Any, cone: RecessionCone, signs: Any) -> tuple[pd.Series, pd.Series]:
+    index = model._param_index
+    signs = pd.Series(signs, index=index)
+    directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
+    largest = np.abs(cone.direction).max()
+    return directions, pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
+
+
+def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
+    """Convert a separation to the dict of a file: the cone, and the number of rows.
+
+    The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
+    and what needs them is refused.
+    """
+    kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
+    facets = cone.extreme if cone.extreme.size <= MAX_FACET_NUMBERS else np.zeros((0, cone.basis.shape[1]))
+    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
+
+
+def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, RecessionCone]:
+    """Restore a separation from the dict of `as_dict`."""
+    from glmclf.core.separation.cone import RecessionCone
+
+    basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
+    cone = RecessionCone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
+    cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
+    kept = (stored["n_rows"], stored["n"], stored["response"])
+    return Separation(stored["kind"], *_by_name(model, cone, cone.signs), None, *kept), cone

@@ -157,6 +157,50 @@ def test_firth_of_a_saturated_table_adds_half_an_event_and_half_a_failure():
     np.testing.assert_allclose(found.theta, [logits[0], logits[1] - logits[0]], rtol=1e-13)
 
 
+def of_hundreds_of_groups(seed, groups=200):
+    """Indicators of groups of about 10 trials, few of which succeed, and the trials."""
+    rng = np.random.default_rng(seed)
+    m = rng.poisson(10, groups) + 1.0
+    y = rng.binomial(m.astype(int), rng.beta(0.3, 1.7, groups)).astype(float)
+    X = np.eye(groups)
+    X[:, 0] = 1.0
+    return X, y, m
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_firth_of_hundreds_of_groups(seed):
+    """From equal shares of all groups; the gain of many groups must not throw others beyond their aim."""
+    X, y, m = of_hundreds_of_groups(seed)
+    start = np.zeros(len(y))
+    start[0] = np.log(y.sum() / (m - y).sum())
+    found = reduce_bias("firth", binary(links.LogitLink(), X, y, m), start)
+    assert found.fit.converged
+    np.testing.assert_allclose(X @ found.theta, np.log((y + 0.5) / (m - y + 0.5)), atol=1e-10)
+
+
+@pytest.mark.parametrize("far", [-40.0, 30.0])
+def test_firth_from_where_probabilities_are_zero_and_one(far):
+    X, y, m = of_hundreds_of_groups(0, 20)
+    start = np.zeros(20)
+    start[3] = far
+    found = reduce_bias("firth", binary(links.LogitLink(), X, y, m), start)
+    assert found.fit.converged
+    np.testing.assert_allclose(X @ found.theta, np.log((y + 0.5) / (m - y + 0.5)), atol=1e-10)
+
+
+@pytest.mark.parametrize("link", LINKS[1:], ids=lambda link: link.name)
+@pytest.mark.parametrize("kind", ["firth", "median"])
+def test_each_of_hundreds_of_groups_is_solved_as_if_it_were_alone(kind, link):
+    """Groups that share no parameter have the adjusted scores of one group each."""
+    X, y, m = of_hundreds_of_groups(1, 100)
+    X[:, 0] = np.eye(100)[0]
+    found = reduce_bias(kind, binary(link, X, y, m), np.zeros(100))
+    assert found.fit.converged
+    for j in range(0, 100, 9):
+        one = reduce_bias(kind, binary(link, np.ones((1, 1)), y[j : j + 1], m[j : j + 1]), np.zeros(1))
+        np.testing.assert_allclose(found.theta[j], one.theta[0], rtol=1e-9)
+
+
 def test_firth_of_a_saturated_multinomial_adds_half_to_each_class():
     """log|I|/2 of K shares is sum log(p_k)/2 but for a constant: half an observation more of each class."""
     counts = np.array([[5.0, 0, 3, 2]])

@@ -190,8 +190,8 @@ def bound(code, table):
 def value(code, table):
     """What a factor is, by row."""
     from glmclf.data.formula.evaluate import value_of
+    from glmclf.data.formula.memory import memorise
     from glmclf.data.table.frame import read_column
-    from glmclf.data.transforms.memory import memorise
 
     e = bound(code, table)
     if e.remembers:

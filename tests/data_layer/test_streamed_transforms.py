@@ -14,10 +14,11 @@ import pandas as pd
 import pytest
 from patsy.state import stateful_transform
 
+from glmclf.data.formula import memory
 from glmclf.data.formula.factors import resolve
+from glmclf.data.formula.memory import memorise, memorise_all
 from glmclf.data.table.frame import read_column
-from glmclf.data.transforms import memory, values
-from glmclf.data.transforms.memory import memorise, memorise_all
+from glmclf.data.transforms import values
 from glmclf.errors import DataError
 
 ORDER = [  # these take no sums

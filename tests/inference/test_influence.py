@@ -385,3 +385,27 @@ def test_what_goes(toy):
     for by in ("rows", None, 1):
         with pytest.raises(ValueError, match='"row" or "pattern"'):
             res.get_influence(by=by)
+
+
+@pytest.mark.parametrize("model, y", [("Logit", "b"), ("MNLogit", "y")])
+def test_patterns_of_rows_with_labels_of_several_levels(discrete, model, y):
+    """The numbers do not depend on the labels of rows."""
+    i = np.arange(len(discrete))
+    panel = discrete.set_index(pd.MultiIndex.from_arrays([i // 4, i % 4], names=["firm", "year"]))
+    fits = (getattr(glmclf, model).from_formula(f"{y} ~ x + z", d).fit() for d in (panel, discrete))
+    found, plain = (fit.get_influence(by="pattern") for fit in fits)
+    assert_allclose(found.summary_frame(), plain.summary_frame(), rtol=1e-12)
+    assert found.rows.index.equals(panel.index) and found.rows.iloc[-1] in found.patterns.index
+
+
+def test_values_that_differ_by_rounding_are_one_pattern():
+    """0.1 + 0.2 is 0.30000000000000004, and 0.1 + 0.2 - 0.3 is 5.6e-17."""
+    i = np.arange(60)
+    exact = pd.DataFrame({"x": np.array([0.0, 0.3, 0.7, 1.1])[i % 4], "b": (i * 7 % 11 > 8 - 2 * (i % 4)).astype(int)})
+    shaken = exact.assign(
+        x=exact.x.where(i % 8 > 3, exact.x.map({0.0: 0.1 + 0.2 - 0.3, 0.3: 0.1 + 0.2, 0.7: 0.7, 1.1: 1.1}))
+    )
+    assert shaken.x.nunique() == 6
+    one, two = (glmclf.Logit.from_formula("b ~ x", d).fit() for d in (exact, shaken))
+    assert_allclose(one.gof_test(groups=4), two.gof_test(groups=4), rtol=1e-8)
+    assert len(two.get_influence(by="pattern").patterns) == 4 and two.roc().auc == one.roc().auc

@@ -5,6 +5,7 @@ import contextvars
 import functools
 import gc
 import inspect
+import io
 import warnings
 import weakref
 
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets, load
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError
 from glmclf.results.generative.discriminant import DiscriminantResults
@@ -55,6 +56,7 @@ def table():
     t["y"] = (rng.uniform(size=90) < 1 / (1 + np.exp(-t.x))).astype(int)
     t["m"] = rng.choice(["a", "b", "c"], size=90)
     t["apart"] = (t.x > 0).astype(int)
+    t["share"] = (0.1 + 0.8 * t.y + 0.05 * np.sin(t.z)).round(3)
     return t
 
 
@@ -69,6 +71,13 @@ def stream(model, response="y"):
 def without_rows(res):
     res.remove_data()
     return res
+
+
+def loaded(res):
+    file = io.StringIO()
+    res.save(file)
+    file.seek(0)
+    return load(file)
 
 
 FITS = {
@@ -93,11 +102,38 @@ FITS = {
     "stream": (lambda: stream(Logit).fit(), {Kind.STREAMED}),
     "several classes": (lambda: stream(MNLogit, "m").fit(), {Kind.STREAMED}),
     "stream, ridge": (lambda: stream(Logit).fit_regularized(0.1), {Kind.STREAMED, Kind.PENALISED, Kind.NOT_REFIT}),
-    "generative stream": (lambda: stream(LDA).fit(), {Kind.STREAMED}),
-    "without rows": (lambda: without_rows(of(QDA).fit()), {Kind.WITHOUT_ROWS}),
+    "generative stream": (lambda: stream(LDA).fit(), {Kind.STREAMED, Kind.TWO_LEVELS}),
+    "without rows": (lambda: without_rows(of(QDA).fit()), {Kind.WITHOUT_ROWS, Kind.TWO_LEVELS}),
     "generative": (lambda: of(NaiveBayes, "m").fit(), set()),
-    "generative pseudo-likelihood": (lambda: of(QDA, weights="w").fit(), {Kind.PSEUDO_JOINT}),
-    "shrunk": (lambda: of(LDA, shrinkage=0.2).fit(), {Kind.SHRUNK, Kind.SMOOTHED}),
+    "generative pseudo-likelihood": (
+        lambda: of(QDA, weights="w").fit(),
+        {Kind.PSEUDO_JOINT, Kind.TWO_LEVELS},
+    ),
+    "shrunk": (lambda: of(LDA, shrinkage=0.2).fit(), {Kind.SHRUNK, Kind.SMOOTHED, Kind.TWO_LEVELS}),
+    "two levels": (lambda: of(MNLogit).fit(), {Kind.TWO_LEVELS}),
+    "two levels, lasso": (
+        lambda: of(MNLogit).fit_regularized(0.02, 1.0),
+        {Kind.TWO_LEVELS, Kind.PENALISED, Kind.NOT_REFIT, Kind.SELECTED},
+    ),
+    "two levels, pseudo-likelihood": (lambda: of(MNLogit, weights="w").fit(), {Kind.TWO_LEVELS, Kind.PSEUDO}),
+    "two levels, stream": (lambda: stream(MNLogit).fit(), {Kind.TWO_LEVELS, Kind.STREAMED}),
+    "two levels, loaded": (lambda: loaded(of(MNLogit).fit()), {Kind.TWO_LEVELS, Kind.WITHOUT_ROWS}),
+    "fractions": (lambda: of(Probit, "share").fit(), {Kind.FRACTIONS, Kind.PSEUDO}),
+    "fractions, stream": (lambda: stream(Probit, "share").fit(), {Kind.FRACTIONS, Kind.PSEUDO, Kind.STREAMED}),
+    "fractions, loaded": (lambda: loaded(of(Logit, "share").fit()), {Kind.FRACTIONS, Kind.PSEUDO, Kind.WITHOUT_ROWS}),
+    "symmetric": (
+        lambda: of(MNLogit, "m").fit_regularized(0.1, symmetric=True),
+        {Kind.SYMMETRIC, Kind.PENALISED, Kind.NOT_REFIT},
+    ),
+    "symmetric, loaded": (
+        lambda: loaded(of(MNLogit, "m").fit_regularized(0.1, symmetric=True)),
+        {Kind.SYMMETRIC, Kind.PENALISED, Kind.NOT_REFIT, Kind.WITHOUT_ROWS},
+    ),
+}
+OF_MODELS = {  # what only the model decides
+    "Probit": {Kind.NO_RATIO},
+    "CLogLog": {Kind.OTHER_RATIO},
+    **{name: {Kind.CLASSES} for name in ("MNLogit", "LDA", "QDA", "NaiveBayes")},
 }
 
 
@@ -110,8 +146,10 @@ def fit(name):
 
 @pytest.mark.parametrize("name", FITS)
 def test_kinds(name):
-    assert {kind for kind in Kind if is_of(fit(name), kind)} == FITS[name][1]
-    assert {kind for _, kinds in FITS.values() for kind in kinds} == {*Kind} - {Kind.OF_SHRUNK}
+    of_model = OF_MODELS.get(type(fit(name).model).__name__, set())
+    assert {kind for kind in Kind if is_of(fit(name), kind)} == FITS[name][1] | of_model
+    known = set().union(*(kinds for _, kinds in FITS.values()), *OF_MODELS.values())
+    assert known == {*Kind} - {Kind.OF_SHRUNK}
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -128,6 +166,39 @@ def test_what_a_fit_lacks_is_refused_whatever_else_is_given(name):
             error = lacking[0].error if inspect.isclass(lacking[0].error) else DataError
             with pytest.raises(error, match=rf"^{asked}\b"):
                 getattr(res, asked)()
+
+
+OF_THE_MODEL = {Needs.BINARY, Needs.LEVELS, Needs.ODDS, Needs.DISTRIBUTION, Needs.REFERENCE}
+
+
+@pytest.mark.parametrize("results", RESULTS)
+def test_what_no_fit_of_the_model_has_is_judged_first(results):
+    for name in public(results):
+        of_the_model = [need in OF_THE_MODEL for need in needs_of(results, name)]
+        assert of_the_model == sorted(of_the_model, reverse=True), name
+
+
+NEVER = {  # what no other fit, fit again or in memory, would have, and the only advice to give
+    "inverse_predict": (
+        ("ridge, several classes", "two levels, lasso", "symmetric", "constrained", "several classes", "shrunk"),
+        r"inverse_predict\(\) of \w+: it is for Logit, Probit and CLogLog. predictions\(\) has the probabilities",
+    ),
+    "iia_test": (
+        tuple(f"two levels{how}" for how in ("", ", lasso", ", pseudo-likelihood", ", stream", ", loaded")),
+        r"iia_test leaves one level out and needs two others; the levels are \[0, 1\]",
+    ),
+    "odds_ratios": (("lasso", "fractions"), r"odds_ratios\(\) is for Logit: exp of a Probit coef"),
+    "simulate": (("fractions", "fractions, stream", "fractions, loaded"), r"simulate\(\) needs a distribution;"),
+    "get_distribution": (("fractions", "fractions, stream"), r"get_distribution\(\) needs a distribution;"),
+    "resid_quantile": (("fractions", "fractions, stream", "fractions, loaded"), r"resid_quantile\(\) needs a dist"),
+    "resid_partial": (("symmetric", "symmetric, loaded"), r"resid_partial\(\) with symmetric=True: its equations"),
+}
+
+
+@pytest.mark.parametrize("asked, name", [(asked, name) for asked, (names, _) in NEVER.items() for name in names])
+def test_advice_is_of_what_the_model_never_has(asked, name):
+    with pytest.raises((ValueError, NotImplementedError), match=f"^{NEVER[asked][1]}"):
+        getattr(fit(name), asked)()
 
 
 def test_the_logit_of_a_shrunk_fit_has_no_tests():

@@ -16,6 +16,7 @@ import pandas as pd
 from glmclf.data.design.design import Design, build_design
 from glmclf.data.formula.dialects import hinting
 from glmclf.data.formula.factors import Expression, fit_factor
+from glmclf.data.formula.memory import memorise_all
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
 from glmclf.data.formula.terms import Variable
 from glmclf.data.formula.undefined import say_undefined_parts
@@ -26,7 +27,6 @@ from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE, OneTable
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
-from glmclf.data.transforms.memory import memorise_all
 from glmclf.errors import DataError, MissingDataError
 
 __all__ = ["ReadTable", "ReadParts", "read_formula"]
@@ -119,8 +119,8 @@ def read_formula(
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
     extras : mapping
-        "offset", "freq_weights", "weights": a column's name, or None; of a table in memory also a Series or an array
-        beside it.
+        "offset", "freq_weights", "weights", "trials": a column's name, or None; of a table in memory also a Series or
+        an array beside it. With trials the left side is a proportion of them.
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool

@@ -13,10 +13,10 @@ from numpy import ndarray
 from glmclf.data.formula.borrowed import described
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
+from glmclf.data.formula.memory import MAX_REPEATED_ROWS, memorise
 from glmclf.data.formula.undefined import LEFT_OUT, MISSING, say_undefined
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
-from glmclf.data.transforms.memory import MAX_REPEATED_ROWS, memorise
 from glmclf.errors import DataError
 
 MAX_ROWS_TRIED = 200  # rows on which code is tried that may look across rows

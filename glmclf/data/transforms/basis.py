@@ -1,7 +1,7 @@
 """Basis functions for formulas, fixed by the training rows: poly, rbf, sigmoid, hinge, and the groups qcut and cut.
 
 Each fixes its state from the `Values` of the training rows, in memory or over a stream
-(`glmclf.data.transforms.memory`); `transform`, as in patsy's protocol of stateful transforms, serves any rows. What is
+(`glmclf.data.formula.memory`); `transform`, as in patsy's protocol of stateful transforms, serves any rows. What is
 remembered is numbers and text (`glmclf.data.design.codec.STATES`). `derivative` gives that of `transform`, for
 `glmclf.data.derivatives.design`.
 """

@@ -39,15 +39,17 @@ class Adjusted(NamedTuple):
     error: float
 
 
-def adjusted(z: ndarray, correlation: ndarray, method: str, alpha: float, df: float | None = None, seed=0) -> Adjusted:
+def adjusted(
+    z: ndarray, correlation: ndarray | None, method: str, alpha: float, df: float | None = None, seed=0
+) -> Adjusted:
     """Two-sided p-values of J statistics, and the critical value of their intervals, of family-wise level alpha.
 
     Parameters
     ----------
     z : (J,) ndarray
         Estimates over their standard errors; finite.
-    correlation : (J, J) ndarray
-        Of the estimates; of any rank.
+    correlation : (J, J) or (J, p) ndarray or None
+        Of the estimates, of any rank, or a root C of it, C C'; only "tukey" needs it.
     method : {"holm", "sidak", "hs", "bonferroni", "tukey", "none"}
         Holm's (1979) step-down Bonferroni, with Bonferroni intervals; Sidak's (1967); its step-down form (Holm-Sidak),
         with Sidak intervals; Bonferroni's; that of the largest |z| (single step), from the joint normal or t
@@ -75,7 +77,7 @@ def adjusted(z: ndarray, correlation: ndarray, method: str, alpha: float, df: fl
     >>> adjusted(np.array([2.5, 1.0]), np.eye(2), "bonferroni", 0.05).pvalue.round(4)
     array([0.0248, 0.6346])
     """
-    joint = JointTail(correlation, df, seed) if method == "tukey" else None
+    joint = None if correlation is None or method != "tukey" else JointTail(correlation, df, seed)
     p, error = pvalues(z, method, joint, df)
     critical, more = critical_value(len(z), method, alpha, joint, df)
     return Adjusted(p, critical, max(error, more))
@@ -171,8 +173,8 @@ class JointTail:
 
     Parameters
     ----------
-    correlation : (J, J) ndarray
-        Of any rank.
+    correlation : (J, J) or (J, p) ndarray
+        Of any rank, or a root C of it, C C', of fewer columns than rows.
     df : float, optional
         Degrees of freedom of the t distribution.
     seed : int
@@ -187,9 +189,10 @@ class JointTail:
     """
 
     def __init__(self, correlation: ndarray, df: float | None, seed):
-        values, vectors = np.linalg.eigh(correlation)
+        root = correlation.shape[0] != correlation.shape[1]
+        values, vectors = np.linalg.eigh(correlation.T @ correlation if root else correlation)
         kept = values > 1e-10 * values.max(initial=0.0)
-        A = vectors[:, kept] * np.sqrt(values[kept])
+        A = correlation @ vectors[:, kept] if root else vectors[:, kept] * np.sqrt(values[kept])
         self.A = A / np.sqrt((A * A).sum(axis=1))[:, None]
         self.df, self.seed = df, seed
 

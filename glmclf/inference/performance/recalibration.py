@@ -8,8 +8,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, log_expit, logsumexp, xlogy
 
+from glmclf.core.numerics.ties import TIED
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-from glmclf.inference.performance.roc import TIED_SCORES
 
 MOST_STEPS, RECALIBRATION_TOL, HALF = 200, 1e-22, 0.5
 LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
@@ -64,7 +64,7 @@ def recalibrate(log_p: ndarray, outcomes: ObservedOutcomes) -> Recalibration:
     held = C.any(axis=0)
     if not held.all():
         z, C, outcomes = z[:, held], C[:, held], outcomes.rows(np.flatnonzero(held))
-    near = TIED_SCORES * (1 + float(np.abs(z).max()))
+    near = TIED * (1 + float(np.abs(z).max()))
     if (np.ptp(z, axis=1) <= near).all():  # a constant predictor has no slope
         return _without_estimate(K, np.nan, float(xlogy(outcomes.sizes, outcomes.sizes / outcomes.sizes.sum()).sum()))
     for sign, apart in zip((1, -1), _least_differences(z, C), strict=True):

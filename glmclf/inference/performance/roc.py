@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.numerics.ties import TIED, differs
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-
-TIED_SCORES = 1e-12  # difference of scores, relative to 1 plus their size, below which they are tied
 
 
 class Ranks(NamedTuple):
@@ -66,7 +65,7 @@ def ranks(score: ndarray, outcomes: ObservedOutcomes) -> Ranks:
     """Sort rows by score; infinite scores may be among them. O(n log n)."""
     order = np.argsort(-score, kind="stable")
     s, totals = score[order], outcomes.totals[order]
-    start = np.r_[True, ~_same(s)]
+    start = np.r_[True, _other(s)]
     place = np.cumsum(start) - 1
     group = np.empty(len(s), dtype=np.intp)
     group[order] = place
@@ -103,18 +102,16 @@ def descending(score: ndarray) -> tuple[ndarray, ndarray]:
 
 def sorted_area(score: ndarray, no: ndarray, yes: ndarray) -> float:
     """Area under the curve, without its components, of weighted observations in descending order of their scores."""
-    start = np.flatnonzero(np.r_[True, ~_same(score)])
+    start = np.flatnonzero(np.r_[True, _other(score)])
     if len(start) < len(score):
         no, yes = np.add.reduceat(no, start), np.add.reduceat(yes, start)
     above = np.cumsum(no)
     return float(yes @ (above[-1] - above + no / 2) / (above[-1] * yes.sum()))
 
 
-def _same(s: ndarray) -> ndarray:
-    """Mask of the descending scores that equal the score before, but for rounding."""
-    with np.errstate(invalid="ignore"):
-        near = s[:-1] - s[1:] <= TIED_SCORES * (1 + np.abs(s[1:]))
-    return (s[:-1] == s[1:]) | (near & np.isfinite(s[:-1]) & np.isfinite(s[1:]))
+def _other(s: ndarray) -> ndarray:
+    """Mask of the descending scores that are not the score before, nor differ from it by rounding alone."""
+    return differs(s, TIED)
 
 
 def standard_error(found: Area, outcomes: ObservedOutcomes) -> float:
@@ -243,7 +240,7 @@ def hand_till_area(by_class: list[tuple[ndarray, ndarray]], totals: ndarray) -> 
     areas, sizes = [], totals.sum(axis=0)
     for i, (order, score) in enumerate(by_class):
         columns = np.ascontiguousarray(totals.take(order, axis=0).T)
-        start = np.flatnonzero(np.r_[True, ~_same(score)])
+        start = np.flatnonzero(np.r_[True, _other(score)])
         if len(start) < len(score):
             columns = np.add.reduceat(columns, start, axis=1)
         own, above = np.flatnonzero(columns[i]), np.cumsum(columns, axis=1)

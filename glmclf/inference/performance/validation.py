@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.numerics.folds import deal
+from glmclf.core.numerics.ties import TIED
 from glmclf.inference.covariance.resampling import drawn
 from glmclf.inference.performance import calibration, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
@@ -283,7 +284,7 @@ def _validated(own, apparent, training, test, corrected, reasons: list[str], fou
 
 def _constant(log_p: ndarray) -> bool:
     """Whether all rows have one and the same prediction."""
-    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= roc.TIED_SCORES).all())
+    return bool(np.isfinite(log_p).all() and (np.ptp(log_p, axis=0) <= TIED).all())
 
 
 def _of_a_constant(found: ndarray) -> ndarray:

@@ -10,8 +10,7 @@ from numpy import ndarray
 from scipy.special import chdtrc, xlogy
 
 from glmclf.core.numerics.quantiles import at_ranks
-
-SAME_PATTERN_DIFFERENCE = 1e-10  # difference of fitted probabilities below which they are of one covariate pattern
+from glmclf.core.numerics.ties import differs
 
 
 class GroupTest(NamedTuple):
@@ -47,7 +46,7 @@ def risk_groups(risk: ndarray, times: ndarray, groups: int) -> ndarray:
     """
     order = np.argsort(risk, kind="stable")
     value, count = risk[order], np.cumsum(times[order])
-    first = np.r_[True, value[1:] - value[:-1] > SAME_PATTERN_DIFFERENCE * value[:-1]]
+    first = np.r_[True, differs(value)]
     value = value[np.maximum.accumulate(np.where(first, np.arange(len(value)), 0))]
     breaks = np.unique(at_ranks(value, count, (count[-1] - 1) * np.arange(1, groups) / groups))
     group = np.empty(len(risk), dtype=np.intp)

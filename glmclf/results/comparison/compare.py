@@ -136,7 +136,7 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
         raise TypeError("compare() needs two fits or more: compare(res1, res2, ...)")
     for res in results:
         check_result(res, "compare()")
-    labels = _names(names, len(results))
+    labels = fit_names(names, len(results))
     for i, res in enumerate(results[1:], start=1):
         check_likelihoods(results[0], res, "compare()", (labels[0], labels[i]))
     rows = [_row(res) for res in results]
@@ -148,7 +148,8 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     return table.assign(**dict(zip(("LR", "df", "pvalue"), np.array(tests, dtype=float).T, strict=True)))
 
 
-def _names(names: Sequence[str] | None, n: int) -> list[str]:
+def fit_names(names: Sequence[str] | None, n: int) -> list[str]:
+    """Names of the fits of a table, "(1)", "(2)", ... where none are given; ValueError unless there is one for each."""
     if names is None:
         return [f"({i + 1})" for i in range(n)]
     if isinstance(names, str) or len(names) != n:

@@ -11,7 +11,7 @@ from glmclf.core.design.columns import expandable
 from glmclf.core.fit.precision import expected_digits
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
-from glmclf.results.regression.separation import spelled
+from glmclf.results.separation import spelled
 
 MIN_DIGITS, NO_DIGITS = 8.0, 1.0  # correct digits below which the summary has a note, and a warning is given
 MAX_NAMES = 8  # names in a warning

@@ -15,13 +15,14 @@ from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.numerics.ties import tied_codes
 from glmclf.core.separation.limit import LimitEstimate, Selected
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.constrained import free_directions, root_within
 from glmclf.inference.covariance.influence import first_rows
 from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest
-from glmclf.results.regression.separation import instead
+from glmclf.results.separation import instead
 
 MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
 COLUMNS = ["statistic", "df", "pvalue", "groups"]
@@ -257,13 +258,14 @@ def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None
 def pattern_numbers(res: Any) -> ndarray:
     """Number of each row's covariate pattern, the offset included, in order of appearance.
 
-    Patterns of a constrained fit are those of the free combinations of columns.
+    Values that differ by rounding alone are of one pattern. Patterns of a constrained fit are those of the free
+    combinations of columns.
     """
     X, _, offset = res._free_design()
     X = X if offset is None else np.column_stack([X, offset])
     code = np.zeros(len(X), dtype=np.int64)
     for column in X.T:
-        levels = pd.factorize(column + 0.0)[0]
+        levels = tied_codes(column)
         code = pd.factorize(code * (int(levels.max()) + 1) + levels)[0].astype(np.int64)
     return code
 

@@ -14,7 +14,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import wald_derivatives
-from glmclf.results.regression.separation import spelled
+from glmclf.results.separation import spelled
 
 MAX_NAMES = 8  # coefficients that a note names
 
@@ -46,9 +46,7 @@ def lr_pvalue(res: Any, j: int) -> float:
         return np.nan
     r = np.zeros(len(res._theta))
     r[j] = 1.0
-    from glmclf.results.regression.profile import profile_of
-
-    profile = profile_of(res, r)[0]
+    profile = res._profile_of(r)
     return np.nan if profile is None else profile.lr_pvalue()
 
 

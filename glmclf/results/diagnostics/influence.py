@@ -314,7 +314,7 @@ class PatternInfluence(Influence):
         self._first = first_rows(pattern)
         r = results.model._rows
         self._index = r.index[self._first]
-        self.rows = pd.Series(self._index[pattern], index=r.index)
+        self.rows = pd.Series(self._index[pattern].to_flat_index().array, index=r.index)
         self._found = influences(results, pattern)
 
     @cached_property

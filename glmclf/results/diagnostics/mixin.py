@@ -275,7 +275,7 @@ class Diagnostics:
 
         return get_influence(self, by)
 
-    @requires(Needs.ROWS)
+    @requires(Needs.DISTRIBUTION, Needs.ROWS)
     def resid_quantile(self, seed=None) -> Any:
         """Randomised quantile residuals: independent standard normal numbers if the fitted probabilities are right.
 
@@ -352,7 +352,7 @@ class Diagnostics:
 
         return components(self)
 
-    @requires(Needs.ROWS)
+    @requires(Needs.REFERENCE, Needs.ROWS)
     def resid_partial(self) -> pd.DataFrame:
         """Partial residuals: the component of each term plus the working residual.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
 from glmclf.results.tables.frames import notebook
 
+MAX_ENTRIES = 2**20  # of the combinations of parameters that are tested at a time
 WORDS = {
     "holm": "Holm, intervals Bonferroni",
     "sidak": "Sidak",
@@ -38,17 +40,21 @@ class PairwiseTests:
     result_frame : DataFrame
         A row a pair (of several equations (level, pair)): coef, std err, z, P>|z| (not adjusted), Conf. Int. Low,
         Conf. Int. Upp. (simultaneous), pvalue-<method> and reject-<method>.
-    contrasts : DataFrame
-        The combinations of parameters that were tested.
     n_tests : int
         How many tests the adjustment counts: those whose difference has a standard error.
     error : float
         Relative standard error of the numerical integration of "tukey"; 0 of other methods.
     """
 
-    def __init__(self, frame: pd.DataFrame, contrasts: pd.DataFrame, method: str, alpha: float, n: int, error: float):
-        self.result_frame, self.contrasts = frame, contrasts
+    def __init__(self, frame: pd.DataFrame, pairs: LevelPairs, method: str, alpha: float, n: int, error: float):
+        self.result_frame, self._pairs = frame, pairs
         self.method, self.alpha, self.n_tests, self.error = method, alpha, n, error
+
+    @cached_property
+    def contrasts(self) -> pd.DataFrame:
+        """Combinations of parameters that were tested, a row a pair and a column a parameter."""
+        R = self._pairs.combinations(slice(None))
+        return pd.DataFrame(R, index=self._pairs.labels, columns=self._pairs.parameters)
 
     def summary_frame(self) -> pd.DataFrame:
         """Copy of `result_frame`."""
@@ -66,6 +72,48 @@ class PairwiseTests:
         return notebook(self.result_frame, self._foot)
 
 
+class LevelPairs:
+    """All pairs of the levels of a factor, in all equations, as combinations of parameters that are made when used.
+
+    Parameters
+    ----------
+    levels : list
+    rows : (L, k) ndarray
+        Rows of the design that differ in the level.
+    equations : list or None
+        Names of the equations of several classes.
+    parameters : Index
+    """
+
+    def __init__(self, levels: list[Any], rows: ndarray, equations: Any, parameters: pd.Index):
+        self._rows, self._equations, self.parameters = rows, 1 if equations is None else len(equations), parameters
+        self._lower, self._upper = np.triu_indices(len(levels), 1)
+        text = [f"{b}-{a}" for a, b in itertools.combinations(levels, 2)]
+        tuples = [(level, pair) for level in equations or () for pair in text]
+        none = equations is None or not tuples
+        self.labels = (
+            pd.Index([] if equations is not None else text, dtype=object)
+            if none
+            else pd.MultiIndex.from_tuples(tuples, names=["level", "pair"])
+        )
+
+    def __len__(self) -> int:
+        return self._equations * len(self._lower)
+
+    def combinations(self, tests: slice | ndarray) -> ndarray:
+        """Combinations of the parameters of some tests, (tests, p)."""
+        at, k = np.arange(len(self))[tests], self._rows.shape[1]
+        equation, pair = np.divmod(at, max(len(self._lower), 1))
+        R = np.zeros((len(at), self._equations, k))
+        R[np.arange(len(at)), equation] = self._rows[self._upper[pair]] - self._rows[self._lower[pair]]
+        return R.reshape(len(at), -1)
+
+    def blocks(self) -> Iterator[slice]:
+        """Tests of which combinations fit into little memory."""
+        step = max(1, MAX_ENTRIES // max(1, self._equations * self._rows.shape[1]))
+        return (slice(start, start + step) for start in range(0, max(len(self), 1), step))
+
+
 def pairwise_tests(
     res: Any, term_name: str, method: str, alpha: float, at: Mapping[str, Any] | None, use_t: bool | None, seed: int
 ) -> PairwiseTests:
@@ -77,17 +125,18 @@ def pairwise_tests(
     if at is not None and not isinstance(at, Mapping):
         raise ValueError(f"at={at!r}: a dict of values of the variables that the factor interacts with")
     res = getattr(res, "discriminant", res)
-    labels, R = _contrasts(res, term_name, at)
+    pairs = _pairs(res, term_name, at)
     df = res._df(use_t)
-    estimate, se = res._contrasts(R)
+    found = [res._contrasts(pairs.combinations(tests)) for tests in pairs.blocks()]
+    estimate, se = (np.concatenate(parts) for parts in zip(*found, strict=True))
     tested = np.flatnonzero((se > 0) & np.isfinite(estimate))
-    z, adjusted = np.full(len(R), np.nan), np.full(len(R), np.nan)
+    z, adjusted = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     z[tested] = estimate[tested] / se[tested]
     critical, error = wald.critical_value(alpha, df), 0.0
     if len(tested):
-        C = _correlation(res, R[tested], se[tested]) if method == "tukey" else np.eye(len(tested))
-        found = pairwise.adjusted(z[tested], C, method, alpha, df, seed)
-        adjusted[tested], critical, error = found.pvalue, found.critical, found.error
+        C = _correlation(res, pairs.combinations(tested), se[tested]) if method == "tukey" else None
+        family = pairwise.adjusted(z[tested], C, method, alpha, df, seed)
+        adjusted[tested], critical, error = family.pvalue, family.critical, family.error
     name, p = ("z", "P>|z|") if df is None else ("t", "P>|t|")
     with np.errstate(invalid="ignore"):
         values = {
@@ -100,18 +149,23 @@ def pairwise_tests(
             f"pvalue-{method}": adjusted,
             f"reject-{method}": adjusted <= alpha,
         }
-    contrasts = pd.DataFrame(R, index=labels, columns=res._param_index)
-    return PairwiseTests(pd.DataFrame(values, index=labels), contrasts, method, alpha, len(tested), error)
+    return PairwiseTests(pd.DataFrame(values, index=pairs.labels), pairs, method, alpha, len(tested), error)
 
 
 def _correlation(res: Any, R: ndarray, se: ndarray) -> ndarray:
+    """The correlation of the combinations R, or of more of them than parameters a root of it."""
     _, V, rotated = res._in_coordinates(R)
+    unknown = ~np.isfinite(np.diagonal(V))  # of parameters that no combination with a standard error has
+    V = np.where(unknown[:, None] | unknown, 0.0, V)
+    if len(R) > len(V):
+        values, vectors = np.linalg.eigh(V)
+        return rotated @ (vectors * np.sqrt(np.maximum(values, 0.0))) / se[:, None]
     C = rotated @ V @ rotated.T / np.outer(se, se)
     return 0.5 * (C + C.T)
 
 
-def _contrasts(res: Any, factor: str, at: Mapping[str, Any] | None) -> tuple[pd.Index, ndarray]:
-    """Labels and combinations of all pairs, in all equations."""
+def _pairs(res: Any, factor: str, at: Mapping[str, Any] | None) -> LevelPairs:
+    """All pairs of levels, in all equations."""
     from glmclf.data.design.level_rows import level_rows
     from glmclf.data.reading.features import FeatureDesign
 
@@ -129,15 +183,7 @@ def _contrasts(res: Any, factor: str, at: Mapping[str, Any] | None) -> tuple[pd.
             f"t_test_pairwise() of {type(owner).__name__}: its log-odds are no linear function of the formula's "
             "columns. Use t_test"
         )
-    pairs = [(b, a) for a, b in itertools.combinations(range(len(levels)), 2)]
-    D = np.array([rows[b] - rows[a] for b, a in pairs]).reshape(-1, len(names))
-    text = [f"{levels[b]}-{levels[a]}" for b, a in pairs]
-    equations = getattr(res.model, "_equations", None)
-    if equations is None:
-        return pd.Index(text, dtype=object), D
-    tuples = [(level, pair) for level in equations for pair in text]
-    index = pd.MultiIndex.from_tuples(tuples, names=["level", "pair"]) if tuples else pd.Index([], dtype=object)
-    return index, np.kron(np.eye(len(equations)), D)
+    return LevelPairs(levels, rows, getattr(res.model, "_equations", None), res._param_index)
 
 
 def _of_table(model: Any, names: list[str], factor: str, at: Mapping[str, Any] | None) -> tuple[list[Any], ndarray]:

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf import registry
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
@@ -44,11 +43,6 @@ def inverse_predict(
     res: Any, p: Any, variable: str, at: Mapping[str, Any] | None, alpha: float, method: str
 ) -> pd.DataFrame:
     """See `Margins.inverse_predict`."""
-    if getattr(res.model, "link", None) is None:
-        raise NotImplementedError(
-            f"inverse_predict() of {type(res.model).__name__}: it is for {registry.listed(['binary'])}. "
-            "predictions() has the probabilities at values of a variable"
-        )
     check_word("method", method, ("fieller", "delta"))
     values = _probabilities(p)
     source = res._margin_source()

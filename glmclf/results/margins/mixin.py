@@ -224,7 +224,7 @@ class Margins:
         found = self.predictions(variables, at, **keywords)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
 
-    @requires(Needs.SPREAD)
+    @requires(Needs.BINARY, Needs.SPREAD)
     def inverse_predict(
         self,
         p: Any,

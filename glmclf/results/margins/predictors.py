@@ -21,8 +21,8 @@ from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.margins.outcomes import Classes, Event
-from glmclf.results.regression.omitted import combination, empty_cell
-from glmclf.results.regression.separation import signs_of_rows
+from glmclf.results.omitted import combination, empty_cell
+from glmclf.results.separation import signs_of_rows
 
 MISSING_LEVEL = "(missing)"
 

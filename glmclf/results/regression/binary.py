@@ -28,8 +28,8 @@ from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
 from glmclf.results.regression.results import RegressionResults, saturated_sum
-from glmclf.results.regression.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.requires import Needs, requires
+from glmclf.results.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.tables import frames
 
 
@@ -54,7 +54,7 @@ class BinaryResults(
         successes, trials = self.model._totals
         return successes / trials
 
-    @requires()
+    @requires(Needs.ODDS)
     def odds_ratios(
         self, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
     ) -> pd.DataFrame:
@@ -168,8 +168,6 @@ class BinaryResults(
 
     def _observed_classes(self) -> tuple[ndarray, ndarray | None]:
         r = self.model._rows
-        if self.model._response.kind == "fraction":
-            raise NotImplementedError("resid_quantile() needs a distribution; a fractional response has a mean only")
         return (r.y.astype(np.intp) if r.trials is None else r.y), r.trials
 
     # ------------------------------------------------------------------------------------------ goodness of fit
@@ -244,11 +242,13 @@ class BinaryResults(
         labels = self.model._response.decode(events, missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
-    @requires()
+    @requires(Needs.SPREAD)
     def get_prediction(
         self, newdata=None, which: str = "mean", offset=None, *, priors=None
     ) -> PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
+
+        Of a ridge the standard errors are posterior standard deviations.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class BinaryResults(
     def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
         """Predictions of another prevalence; log-odds have variance g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
         from glmclf.core.likelihood.links import LogitLink
-        from glmclf.results.generative.priors import share_covariance
+        from glmclf.results.regression.prevalence import share_covariance
 
         c, s = share_covariance(self)
         V = self._cov.matrix
@@ -343,11 +343,16 @@ class BinaryResults(
         return _counts(self.model._rows.y, self.model._rows.trials)
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
+        if not self._has_spread:
+            return {".fitted": np.asarray(self.predict(newdata))}
         prediction = self.get_prediction(newdata)
         return {".fitted": np.asarray(prediction.predicted), ".se_fit": np.asarray(prediction.se)}
 
     def _row_columns(self) -> dict[str, Any]:
-        hat, resid = self._leverage, np.asarray(self.resid_dev)
+        resid = np.asarray(self.resid_dev)
+        if self._regularised:
+            return {".resid": resid}
+        hat = self._leverage
         with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone determines a coefficient
             cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
             standardised = resid / np.sqrt(1.0 - hat)
@@ -366,7 +371,7 @@ class BinaryResults(
         root = evaluation.factor.root
         return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
-    @requires(Needs.ROWS)
+    @requires(Needs.DISTRIBUTION, Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
         """Responses drawn from the fitted model.
 
@@ -383,9 +388,7 @@ class BinaryResults(
             Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f
             stands f times.
         """
-        response, r = self.model._response, self.model._rows
-        if response.kind == "fraction":
-            raise NotImplementedError("simulate() needs a distribution; a fractional response has a mean only")
+        r = self.model._rows
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
         repeat = np.ones(len(r), dtype=int)
@@ -400,7 +403,7 @@ class BinaryResults(
             draws = [generator.binomial(trials, p) for _ in range(n)]
         return pd.DataFrame({f"sim_{i + 1}": d for i, d in enumerate(draws)}, index=index)
 
-    @requires()
+    @requires(Needs.DISTRIBUTION)
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
         """Predicted distribution of the response as a frozen scipy.stats distribution.
 
@@ -413,6 +416,11 @@ class BinaryResults(
         -------
         scipy.stats frozen distribution
             Bernoulli; binomial with the rows' trials for counts of the rows of the fit.
+
+        Raises
+        ------
+        NotImplementedError
+            A fractional response, which has no distribution.
         """
         from scipy import stats
 

@@ -12,7 +12,7 @@ from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.inference.hypotheses.records import LRTest, ScoreTest, WaldTest
-from glmclf.results.regression.omitted import combination
+from glmclf.results.omitted import combination
 from glmclf.results.regression.score_test import robust_score
 from glmclf.results.requires import Needs, check_needs
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import Any
 
 import numpy as np
 
-from glmclf.results.tables.frames import coefficients, headings, interval_headings, ratio_name
+from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
 from glmclf.results.tables.render import table_classes
 
 HEADER_WIDTHS = (18, 18, 21, 18)
@@ -69,7 +69,7 @@ def summary(
     result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
     if facts:
         result.tables.append(_facts(facts))
-    notes = list(res._notes())
+    notes = [*ratio_notes(res, exponentiate), *res._notes()]
     if notes:
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
     return result
@@ -129,7 +129,7 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, 
     cells = res._table_cells if hasattr(res, "_table_cells") else partial(_table_cells, res)
     heads, rows = cells(alpha, exponentiate)
     if exponentiate:
-        heads[0] = ratio_name(res)
+        heads[0] = _ratio_heading(res)
     levels = getattr(res, "_table_levels", None) or getattr(res.model, "_equations", [None])
     k, tables = len(names), []
     for j, level in enumerate(levels):
@@ -141,19 +141,36 @@ def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, 
     return tables
 
 
+def _ratio_heading(res: Any) -> str:
+    """Name of exp(coef) as a heading: its initials where it is wider than the column, as HR and RRR in the field."""
+    name = ratio_name(res)
+    return name if len(name) <= PARAM_WIDTHS[1] else "".join(word[0] for word in name.split()).upper()
+
+
+def ratio_notes(res: Any, exponentiate: bool) -> list[str]:
+    """Note on the heading of a table of ratios, where that is initials."""
+    if not exponentiate or _ratio_heading(res) == ratio_name(res):
+        return []
+    return [f"{_ratio_heading(res)} is the {ratio_name(res)}, exp(coef)."]
+
+
 def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
     """Headings and rows of the table of coefficients."""
-    c = coefficients(res, alpha, exponentiate)
-    omitted = getattr(res, "_omitted", None)
-    gone = np.zeros(len(c.estimate), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
+    c, here = coefficients(res, alpha, exponentiate), present(res)
+    omitted, unselected = (_mask(getattr(res, name, None), c.estimate) for name in ("_omitted", "_unselected"))
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
-    rows: list[tuple[str, ...]] = [
-        ("(omitted)", "", "", "", "", "")
-        if out
-        else (number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
-        for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
-    ]
-    return ["coef", "std err", *headings(res), *interval_headings(alpha)], rows
+    rows = []
+    for out, alone, (b, se, z, p, low, high) in zip(omitted, omitted | unselected, columns, strict=True):
+        row = ("(omitted)" if out else number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
+        cells = tuple(compress(row, here))
+        rows.append((cells[0], *[""] * (len(cells) - 1)) if alone else cells)
+    deviation = getattr(res, "_deviation", "std err")
+    return list(compress(["coef", deviation, *headings(res), *interval_headings(alpha)], here)), rows
+
+
+def _mask(given: Any, like: np.ndarray) -> np.ndarray:
+    """Mask of parameters as an array; None stands for none of them."""
+    return np.zeros(len(like), dtype=bool) if given is None else np.asarray(given, dtype=bool)
 
 
 def _facts(facts: list[tuple[str, str]]) -> Any:

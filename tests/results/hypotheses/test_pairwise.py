@@ -255,3 +255,29 @@ def test_complex_numbers_are_refused():
         res.predict(df[["x"]].to_numpy(), offset=df.o.to_numpy() * 1j)
     with pytest.raises(ValueError, match="params must be real numbers"):
         res.model.loglike([1j])
+
+
+def test_hundreds_of_levels_take_the_memory_of_the_table():
+    """4950 pairs: a correlation matrix of all has 196 MB. Groups alone: log odds and 1/y + 1/(n - y) by hand."""
+    import tracemalloc
+
+    i = np.arange(100)
+    data = pd.DataFrame({"g": [f"{k:02d}" for k in i], "s": 1 + i * 7 % 11, "f": 2 + i * 5 % 13})
+    res = glmclf.Logit.from_formula("s + f ~ g", data).fit()
+    tracemalloc.start()
+    found = res.t_test_pairwise("g", method="holm")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found.result_frame) == 4950 and peak < 60e6
+    logit, variance = np.log(data["s"] / data["f"]), 1 / data["s"] + 1 / data["f"]
+    a, b = np.triu_indices(100, 1)
+    assert_allclose(found.result_frame["coef"], logit[b].to_numpy() - logit[a].to_numpy(), atol=1e-9)
+    assert_allclose(found.result_frame["std err"], np.sqrt(variance[b].to_numpy() + variance[a].to_numpy()), rtol=1e-8)
+    assert found.contrasts.shape == (4950, 100) and found.contrasts.index[-1] == "99-98"
+
+
+def test_a_root_of_the_correlation_has_the_law_of_the_correlation():
+    R = differences(6) / np.sqrt(2)
+    of_root, of_matrix = (pairwise.JointTail(C, 12.0, 0) for C in (R, R @ R.T))
+    p, error = of_root(3.5)
+    assert_allclose(p, of_matrix(3.5)[0], rtol=4 * (error + of_matrix(3.5)[1]))

@@ -45,6 +45,7 @@ class Result:
         self.use_t, self._facts, self._lines = use_t, header, notes
         theta, se = np.asarray(theta, float), np.asarray(se, float)
         self.params, self.bse = pd.Series(theta, names), pd.Series(se, names)
+        self._param_index = self.params.index
         self.tvalues = self.params / self.bse
         self.pvalues = pd.Series(z_pvalues(self.tvalues, 97 if use_t else None), names)
 
@@ -355,7 +356,7 @@ def test_typst_strings_read_back(odd):
 # ------------------------------------------------------------------------------------------------------ exponentiating
 
 
-@pytest.mark.parametrize(("link", "head"), [(LogitLink(), "odds ratio"), (CLogLogLink(), "hazard ratio")])
+@pytest.mark.parametrize(("link", "head"), [(LogitLink(), "odds ratio"), (CLogLogLink(), "HR")])
 def test_ratios(link, head):
     result = Result(["Intercept", "x"], [-1, 0.7], [0.5, 0.2])
     result.model.link = link

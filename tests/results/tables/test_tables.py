@@ -231,7 +231,10 @@ def test_every_table_calls_exp_of_a_coefficient_by_its_name(model, penalty):
         with pytest.raises(NotImplementedError, match="no ratio of anything"):
             res.summary(exponentiate=True)
         return
-    assert f" {name} " in res.summary(exponentiate=True).as_text()
+    printed, plain = (res.summary(exponentiate=how).as_text() for how in (True, False))
+    assert f" {name}" in printed.replace(",", " ") and "exp(coef)" not in plain
+    rules = [{len(line) for line in text.splitlines() if set(line) <= set("=-") and line} for text in (printed, plain)]
+    assert rules[0] == rules[1]  # the name of the ratio widens no table
     assert f"Exponentiated coefficients ({name}s)." in str(glmclf.regression_table(res, exponentiate=True))
     if model == "CLogLog":
         with pytest.raises(NotImplementedError, match=r"hazard ratio: use summary_frame\(exponentiate=True\)"):

@@ -25,7 +25,8 @@ SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly:
 ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
 PATIENCE = 5
 COMBINED_STEPS = 6  # steps that the accelerated one is made of
-MAX_HALVINGS = 40
+MAX_HALVINGS = 100  # of a step, which is 1e27 long where all but 1e-27 of the information of a column is gone
+MAX_GROWTH = 2.0  # of the squared decrement in one step
 MAX_STEP_LENGTH = 3.0  # standard errors of one step
 ACCELERATED_BELOW_DECREMENT = 0.1  # squared decrement below which steps are accelerated
 
@@ -73,9 +74,10 @@ def solve_adjusted(
     """Solution theta of adjusted score = 0, by accelerated quasi Fisher scoring.
 
     A step is theta + I^-1 (U + A) (Kosmidis & Firth 2010), a fixed-point iteration that converges linearly; from some
-    steps before it the accelerated one is extrapolated (Anderson 1965). Where there is a penalised log-likelihood a
-    step is halved until that rises. Where there is none no function of theta need fall on the way to the solution: the
-    decrement of the adjusted score has minima of its own in small samples. A step of more than `MAX_STEP_LENGTH`
+    steps before it the accelerated one is extrapolated (Anderson 1965). A step is halved until the decrement is no more
+    than `MAX_GROWTH` times what it was and, where there is a penalised log-likelihood, that rises. Where there is none
+    no function of theta need fall on the way to the solution: the decrement of the adjusted score has minima of its own
+    in small samples. A step of more than `MAX_STEP_LENGTH`
     standard errors must then shorten the way, steps that reverse are damped, and they are accelerated only once they
     shrink. Such scores may have several zeros; this is one that quasi-scoring is drawn to.
 
@@ -154,8 +156,16 @@ def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | N
         point.decrement,
         slack=ROUNDED_LOGLIK_SHARE * abs(value(point)),
         halvings=MAX_HALVINGS,
-        value_of=lambda new: value(new) if np.isfinite(new.decrement) else np.nan,
+        value_of=lambda new: value(new) if _in_reach(point, new) else np.nan,
     )[1]
+
+
+def _in_reach(old: Point, new: Point) -> bool:
+    """Whether the decrement grew no more than steps can undo.
+
+    The value of all rows may rise while a step throws some far beyond their aim, to where they have no information.
+    """
+    return new.decrement <= max(1.0, MAX_GROWTH * old.decrement)
 
 
 def _rises(old: Point, new: Point, gain: float) -> bool:
@@ -179,7 +189,7 @@ def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float
     length = MAX_STEP_LENGTH / np.sqrt(point.decrement) if far else pace
     for _ in range(MAX_HALVINGS):
         new = adjusted(point.theta + length * point.step)
-        if new.decrement <= max(1.0, 2.0 * point.decrement):
+        if _in_reach(point, new):
             break
         length *= 0.5
     return new

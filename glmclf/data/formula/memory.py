@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.data.formula.factors import Expression
 from glmclf.data.table.frame import Column
 from glmclf.data.transforms.basis import Refused, Remembers
 from glmclf.data.transforms.values import InMemory, Moments, Steps, StreamedValues, Sums
-
-if TYPE_CHECKING:
-    from glmclf.data.formula.factors import Expression
 
 MAX_REPEATED_ROWS = 20_000_000  # rows that a transform of the caller's is shown, each as often as its weight says
 Columns = Mapping[str, Column]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
-from glmclf.results.comparison.compare import _names
+from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.frames import ratio_name
 from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
@@ -242,7 +242,7 @@ def regression_table(
     if not fits:
         raise TypeError("regression_table() needs at least one fit: regression_table(res1, res2, ...)")
     form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), _digits(digits))
-    called = _names(names, len(fits))
+    called = fit_names(names, len(fits))
     texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
     columns = [fit.columns(form, chosen, texts) for fit in fits]
@@ -318,7 +318,7 @@ class _Fit:
     @property
     def selected(self) -> bool:
         """Whether a penalty chose the columns of a maximum likelihood fit."""
-        return bool(getattr(self.given, "_again", False))
+        return bool(getattr(self.given, "refit", False))
 
     @property
     def constraints(self) -> list[str]:
