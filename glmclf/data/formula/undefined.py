@@ -15,7 +15,7 @@ from numpy import ndarray
 from glmclf.core.rows.asked import first_time
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.table.frame import Column
-from glmclf.data.table.undefined_rows import note_undefined
+from glmclf.data.table.undefined_rows import infinite_stays, note_undefined
 from glmclf.errors import DataWarning, warn
 
 MAX_ROWS_LOOKED_AT = 1000  # rows among which a warning looks for different values
@@ -34,7 +34,7 @@ class NamedColumns(dict[str, Column]):
 
 def not_finite_rows(value: Value) -> ndarray:
     """Rows in which a factor has no value, or an infinite one."""
-    if value.labelled or np.isfinite(value.data.sum()):
+    if value.labelled or infinite_stays() or np.isfinite(value.data.sum()):
         return value.missing()
     return ~np.isfinite(value.data).all(axis=1)
 
@@ -62,9 +62,11 @@ def say_undefined(
     for name in e.columns:
         missing = columns[name].missing
         lost = lost if missing is None else lost & ~missing
-    note_undefined(lost)
     where = np.flatnonzero(lost)
-    if not len(where) or not first_time(("undefined", e.code)):
+    if not len(where) or infinite_stays():
+        return
+    note_undefined(lost)
+    if not first_time(("undefined", e.code)):
         return
     shown: dict[str, str] = {}  # rows by what their columns hold: set to one value they are all alike
     for i in where[:MAX_ROWS_LOOKED_AT]:

@@ -32,13 +32,30 @@ _GATHERED: ContextVar[UndefinedRows | None] = ContextVar("undefined_rows", defau
 @contextmanager
 def rows_gathered() -> Iterator[UndefinedRows]:
     """The undefined rows of new data that are read meanwhile."""
-    token = _GATHERED.set(UndefinedRows())
+    found = UndefinedRows()
+    token = _GATHERED.set(found)
     try:
-        found = _GATHERED.get()
-        assert found is not None
         yield found
     finally:
         _GATHERED.reset(token)
+
+
+_ENDS_SOUGHT: ContextVar[bool] = ContextVar("ends_sought", default=False)
+
+
+@contextmanager
+def domain_sought() -> Iterator[None]:
+    """Rows that are read meanwhile look for the end of a domain: infinite values stay, and nothing is said."""
+    token = _ENDS_SOUGHT.set(True)
+    try:
+        yield
+    finally:
+        _ENDS_SOUGHT.reset(token)
+
+
+def infinite_stays() -> bool:
+    """Whether infinite values are values, as the end of a domain is sought."""
+    return _ENDS_SOUGHT.get()
 
 
 def note_undefined(lost: ndarray) -> None:

@@ -482,7 +482,6 @@ def test_kept_results(toy, tmp_path):
         ({"at": {"w": 1}}, DataError, '"w" is no variable'),
         ({"at": {"x": []}}, ValueError, "no value"),
         ({"at": "centre"}, ValueError, "overall"),
-        ({"at": "zero"}, DataError, "infinite"),
         ({"at": 3}, ValueError, "overall"),
         ({"at": pd.DataFrame({"x": []})}, DataError, "without rows"),
         ({"at": pd.DataFrame({"q": [1]})}, DataError, "none of the variables"),
