@@ -193,3 +193,45 @@ def test_functions_of_r(name):
 def test_operators_of_r(formula, write):
     with pytest.raises(FormulaError, match=write):
         Logit.from_formula(formula, D)
+
+
+# ---------------------------------------------------------------------------------------------------------- sizes
+@pytest.mark.parametrize(
+    "code, words",
+    [
+        ("I(np.where(id >= 0, 9, None) ** 99999999)", "is infinite"),
+        ("np.power(np.where(id >= 0, 9, None), 10**7)", "is infinite"),
+        ("I(k * 10**7)", "no number"),
+        ("I(['a'] * 10**9)", "no number"),
+        ("I(9**9**9 * id)", "more than 4096 bits"),
+        ("I((2**4000 * 2**4000) * id)", "more than 4096 bits"),
+        *((f"{f}(x, df=20000)", "df asks for 20,000 columns") for f in ("bs", "cr", "cc", "rbf", "sigmoid")),
+        ("bs(x, knots=np.linspace(-0.9, 0.9, 20000))", "knots asks for 20,000"),
+        ("bs(x, df=5, degree=10**6)", "degree asks for"),
+        ("hinge(x, np.linspace(-0.9, 0.9, 20000))", "knots asks for 20,000"),
+        ("cut(x, 10**7)", "edges asks for 10,000,000"),
+        ("cut(x, np.linspace(-2, 2, 20000))", "edges asks for 20,000"),
+        ("qcut(x, 10**7)", "n asks for 10,000,000"),
+        ("poly(x, 10**7)", "degree asks for 10,000,000"),
+    ],
+)
+def test_what_takes_all_memory_is_refused_at_once(code, words):
+    with pytest.raises(ValueError, match=words):
+        Logit.from_formula(f"y ~ {code}", D)
+
+
+@pytest.mark.parametrize(
+    "code, exact",
+    [
+        ("I(i**6)", lambda i: float(i**6)),
+        ("I(i**3 * i**3 * i**3)", lambda i: float(i**9)),
+        ("np.power(i, 5)", lambda i: float(i**5)),
+        ("I(i * 10**18)", lambda i: float(i * 10**18)),
+        ("I(i**-2)", lambda i: 1 / i**2),
+        ("I(i * 3 + 2**3)", lambda i: float(3 * i + 8)),
+    ],
+)
+def test_whole_numbers_do_not_wrap_around(code, exact):
+    data = D.assign(i=I + 1970)
+    found = Logit.from_formula(f"y ~ {code}", data).exog[:, 1]
+    np.testing.assert_allclose(found, [exact(int(i)) for i in data.i], rtol=1e-14)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins as python_builtins
 import contextlib
 import contextvars
+import dataclasses
 import functools
 import hashlib
 import pickle
@@ -184,8 +185,9 @@ class Expression:
         instead = instead or {}
         values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
         values |= instead
-        scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__, **self.fixed}
-        scope[operators.TRUTH] = operators.combined
+        scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
+        scope |= self.fixed or self._reduced(code, columns)
+        scope |= {operators.TRUTH: operators.combined, operators.GROWN: operators.grown}
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
@@ -201,6 +203,14 @@ class Expression:
             if not pd.api.types.is_scalar(value):
                 raise FormulaError(f'"{code}" in "{self.code}" is no single number: compute the column beforehand.')
             self.fixed[name] = value.item() if isinstance(value, np.generic) else value
+
+    def _reduced(self, code: str, columns: Mapping[str, Column]) -> dict[str, Any]:
+        """What columns are reduced to in the rows at hand, before the rows of a fit are known."""
+        if not self.reductions or code in self.reductions.values():
+            return {}
+        known = dataclasses.replace(self)
+        known.fix(columns)
+        return known.fixed
 
     def check_seen(self, columns: Mapping[str, Column]) -> None:
         """DataError for other rows than those of the fit, where the code looks across rows and remembers nothing."""

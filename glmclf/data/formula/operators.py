@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.data.formula.expressions import parse
+from glmclf.data.formula.expressions import NUMPY_NAMES, dotted, parse
 from glmclf.errors import FormulaError
 
 TRUTH = "_glmclf_truth_"  # name by which compiled code calls `combined`
@@ -30,6 +30,9 @@ _SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
     ast.RShift: (">>", operator.rshift),
     ast.Invert: ("~", operator.invert),
 }
+_GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
+GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
+MAX_BITS = 4096  # of a constant that a formula may compute
 FUNCTIONS = dict(_SIGNS.values())
 _MEANING = {
     "&": '"and" of True and False',
@@ -52,9 +55,10 @@ _INSTEAD = {
 
 @functools.lru_cache(maxsize=256)
 def compiled(code: str) -> CodeType:
-    """Code of a factor to be evaluated, its bit operators calls of `combined` by the name `TRUTH`."""
+    """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `TRUTH`, its products and
+    powers calls of `grown` by the name `GROWN`."""
     tree = ast.parse(code, mode="eval")
-    if any(isinstance(node, tuple(_SIGNS)) for node in ast.walk(tree)):
+    if any(isinstance(node, (*_SIGNS, *_GROWING, ast.Call)) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Guarded().visit(tree))
     return compile(tree, "<formula>", "eval")
 
@@ -68,7 +72,20 @@ class _Guarded(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         return self._call(node, node.op, [node.operand])
 
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        root, _, name = dotted(node.func).partition(".")
+        sign = {"power": "**", "float_power": "**", "multiply": "*"}.get(name, "")
+        if root not in NUMPY_NAMES or not sign or len(node.args) != 2 or node.keywords:
+            return self.generic_visit(node)
+        return self._grown(sign, node, node.args)
+
+    def _grown(self, sign: str, node: ast.expr, operands: list[ast.expr]) -> ast.AST:
+        words = [ast.Constant(sign), ast.Constant(ast.unparse(node))]
+        return ast.Call(ast.Name(GROWN, ast.Load()), [*words, *map(self.visit, operands)], [])
+
     def _call(self, node: ast.expr, op: ast.AST, operands: list[ast.expr]) -> ast.AST:
+        if type(op) in _GROWING:
+            return self._grown(_GROWING[type(op)], node, operands)
         if type(op) not in _SIGNS:
             return self.generic_visit(node)
         words = [ast.Constant(_SIGNS[type(op)][0]), ast.Constant(ast.unparse(node))]
@@ -83,6 +100,50 @@ def combined(sign: str, code: str, *operands: Any) -> Any:
     if not all(map(_of_truth, operands)):
         raise refused(sign, f'"{code}"')
     return FUNCTIONS[sign](*operands)
+
+
+def grown(sign: str, code: str, a: Any, b: Any) -> Any:
+    """Value of a product or power of numbers of a bounded size.
+
+    Whole numbers of Python have no bound, nor has text that is repeated: columns of objects count as floats, text and
+    lists, and constants of more than `MAX_BITS` bits, are refused.
+    """
+    if all(isinstance(value, int) for value in (a, b)):
+        bits = a.bit_length() * max(b, 1) if sign == "**" else a.bit_length() + b.bit_length()
+        if bits > MAX_BITS and abs(a) > 1:
+            raise FormulaError(f'"{code}" is a constant of more than {MAX_BITS} bits: write a smaller one.')
+    a, b = (_as_numbers(value, code) for value in (a, b))
+    if all(map(_is_whole, (a, b))) and _wraps(sign, a, b):
+        a = a * 1.0
+    return a * b if sign == "*" else a**b
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, or an array of such, of numpy's or pandas' types."""
+    dtype = getattr(value, "dtype", None)
+    return getattr(dtype, "kind", None) in ("i", "u", "b") if dtype is not None else isinstance(value, int)
+
+
+def _wraps(sign: str, a: Any, b: Any) -> bool:
+    """Whether a product or power of whole numbers leaves their 64 bits, or is a fraction."""
+    base, power = (np.asarray(value, dtype=np.float64) for value in (a, b))
+    most, other = (float(np.abs(value).max(initial=1.0)) for value in (base, power))
+    with np.errstate(over="ignore"):
+        size = np.float64(most) * other if sign == "*" else np.float64(most) ** other
+    return bool(size >= 2.0**62 or (sign == "**" and power.min(initial=0.0) < 0))
+
+
+def _as_numbers(value: Any, code: str) -> Any:
+    """A value as it is, objects as floats; FormulaError where it is text or a list, or holds text."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind not in ("U", "S", "O") and not isinstance(value, (pd.Categorical, str, bytes, list, tuple)):
+        return value
+    try:
+        if not isinstance(value, (np.ndarray, pd.Series)) or kind in ("U", "S"):
+            raise TypeError
+        return value.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise FormulaError(f'"{code}": a product or power of what is no number, as text.') from None
 
 
 def refused(sign: str, code: str) -> FormulaError:
