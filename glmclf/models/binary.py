@@ -11,7 +11,6 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import scalar_maximum
-from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.asked import named
@@ -133,7 +132,7 @@ class BinaryModel(Model[BinaryResults]):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        inner = scalar_maximum(objective, start - float(typical(objective.blocks)[0]))
+        inner = scalar_maximum(objective, start - float(objective.blocks.middle(3)[0][0]))
         return inner - float(shift[0])
 
     def _start(self) -> ndarray:
@@ -199,7 +198,7 @@ class BinaryModel(Model[BinaryResults]):
 
 
 class Logit(BinaryModel):
-    __doc__ = """Logistic regression: log(p / (1 - p)) = x'b.
+    """Logistic regression: log(p / (1 - p)) = x'b.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood sum_i w_i (y_i log p_i + (m_i - y_i) log(1 - p_i)); the
     default standard errors assume that this model is right. exp(b) is the ratio of the odds for one unit of x.
@@ -221,11 +220,12 @@ class Logit(BinaryModel):
     PSI           2.3787
     dtype: float64
     """
+
     link = links.LogitLink()
 
 
 class Probit(BinaryModel):
-    __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
+    """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are
@@ -248,11 +248,12 @@ class Probit(BinaryModel):
     PSI          1.4263
     dtype: float64
     """
+
     link = links.ProbitLink()
 
 
 class CLogLog(BinaryModel):
-    __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
+    """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an
@@ -273,9 +274,5 @@ class CLogLog(BinaryModel):
     dose         22.041
     dtype: float64
     """
+
     link = links.CLogLogLink()
-
-
-_PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in BinaryModel.__subclasses__():
-    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

@@ -70,6 +70,11 @@ class Kind(Enum):
 SPECIAL = (Kind.SEPARATED, Kind.CONSTRAINED, Kind.REDUCED, Kind.PENALISED)  # estimates with an inference of their own
 
 
+def has_rows(res: Any) -> bool:
+    """Whether a result has the rows of the fit one by one."""
+    return not (is_of(res, Kind.STREAMED) or is_of(res, Kind.WITHOUT_ROWS))
+
+
 def is_of(res: Any, kind: Kind) -> bool:
     """Whether a result is of a kind; False for estimates that are no fit, such as an implied logit."""
     return bool(_OF[kind](res))
@@ -173,7 +178,7 @@ PENALISED = Refusal(
         "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
     },
 )
-REFIT = Refusal(
+NO_REFIT = Refusal(
     Kind.REFIT,
     NotImplementedError,
     "{name} of a refit after selection: {why}",
@@ -250,7 +255,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             '{name} of a regularised fit: a penalty is in it. Use vif(of="design")',
             only=("vif",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
     ),
     Needs.MLE: (
@@ -272,7 +277,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "{name} of a penalised fit: it compares maximum likelihood fits",
             only=("compare_conditional",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
         REDUCED,
         Refusal(

@@ -24,7 +24,7 @@ from glmclf.data.formula.rowwise import with_reductions_named
 from glmclf.data.transforms.basis import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
-KINDS: dict[str, Any] = {"formula": Design, "features": FeatureDesign, "arrays": ArrayDesign}
+DESIGNS: dict[str, Any] = {"formula": Design, "features": FeatureDesign, "arrays": ArrayDesign}
 # What a transform remembers once its training rows are gone; anything else in a file is refused.
 STATES = {
     "bs": {"_degree", "_all_knots"},
@@ -219,7 +219,7 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
             code, reductions = with_reductions_named(factor["code"], columns, {**constants, **functions})
             expressions.check(code, columns, functions, {**constants, **dict.fromkeys(reductions, 0.0)})
             _check_states(factor)
-        return KINDS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
+        return DESIGNS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise DataError(f"this is not a stored design: {type(error).__name__} {error}.") from None
 

@@ -29,7 +29,7 @@ from glmclf.errors import DataError, FormulaError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_features"]
 
-MISSING = ("skip", "drop", "raise", "level", "none")
+FEATURE_MISSING = ("skip", "drop", "raise", "level", "none")
 
 
 def read_features(
@@ -91,7 +91,7 @@ def read_features(
     >>> [v.tolist() for v in sample.values]
     [[1.5, nan, 2.0], [0, 1, -1]]
     """
-    check_missing_option(missing, MISSING)
+    check_missing_option(missing, FEATURE_MISSING)
     source = data if isinstance(data, Source) else OneTable(data)
     names = lambda: source.first().columns  # noqa: E731
     parsed = parse_formula(formula, intercept=True, columns=names, beside=(extras or {}).values())

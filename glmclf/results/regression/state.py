@@ -11,13 +11,13 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.aliasing import not_estimable
-from glmclf.core.fit.coordinates import Coordinates, from_basis
+from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
 
-KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
+STORED_KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class FitState:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if basis is not None:
-            V = from_basis(basis, from_basis(basis, V).T)
+            V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
         lost = self.estimate.infinite != 0
         if self.omitted is not None:
@@ -275,7 +275,7 @@ class FitState:
             "method": method,
             "exact": found.exact,
             "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in found.omitted.items()},
-            **{name: None for name in KINDS},
+            **{name: None for name in STORED_KINDS},
             **found.to_dict(),
         }
 
