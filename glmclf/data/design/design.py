@@ -25,7 +25,7 @@ from glmclf.data.formula.evaluate import raw_missing, scattered, value_of
 from glmclf.data.formula.factors import Expression, Factor, Value
 from glmclf.data.formula.parse import Parsed, codings
 from glmclf.data.formula.terms import Subterm, Variable, match
-from glmclf.data.formula.undefined import MISSING, NamedColumns, not_finite_rows, say_undefined
+from glmclf.data.formula.undefined import COUNTS_AS_MISSING, NamedColumns, not_finite_rows, say_undefined
 from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
 from glmclf.errors import DataError
 
@@ -91,7 +91,7 @@ class TableDesign:
 
     def _say_undefined(self, e: Expression, columns: Mapping[str, Column], lost: ndarray) -> None:
         if lost.any() and isinstance(columns, NamedColumns):
-            say_undefined(e, columns, lost, columns.index, MISSING)
+            say_undefined(e, columns, lost, columns.index, COUNTS_AS_MISSING)
 
     def _slopes(
         self, factors: Mapping[str, Factor], columns: Mapping[str, Column], keep: ndarray, variable: str

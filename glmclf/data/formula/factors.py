@@ -187,7 +187,7 @@ class Expression:
         values |= instead
         scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
         scope |= self.fixed or self._reduced(code, columns)
-        scope |= {operators.TRUTH: operators.combined, operators.GROWN: operators.grown}
+        scope |= {operators.COMBINED: operators.combined, operators.GROWN: operators.grown}
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name

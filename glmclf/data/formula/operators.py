@@ -21,8 +21,8 @@ import pandas as pd
 from glmclf.data.formula.expressions import NUMPY_NAMES, dotted, parse
 from glmclf.errors import FormulaError
 
-TRUTH = "_glmclf_truth_"  # name by which compiled code calls `combined`
-_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
+COMBINED = "_glmclf_truth_"  # name by which compiled code calls `combined`
+BIT_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
     ast.BitAnd: ("&", operator.and_),
     ast.BitOr: ("|", operator.or_),
     ast.BitXor: ("^", operator.xor),
@@ -33,7 +33,7 @@ _SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
 _GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
 GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
 MAX_BITS = 4096  # of a constant that a formula may compute
-FUNCTIONS = dict(_SIGNS.values())
+BIT_FUNCTIONS = dict(BIT_SIGNS.values())
 _MEANING = {
     "&": '"and" of True and False',
     "|": '"or" of True and False',
@@ -55,10 +55,10 @@ _INSTEAD = {
 
 @functools.lru_cache(maxsize=256)
 def compiled(code: str) -> CodeType:
-    """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `TRUTH`, its products and
-    powers calls of `grown` by the name `GROWN`."""
+    """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `COMBINED`, its products
+    and powers calls of `grown` by the name `GROWN`."""
     tree = ast.parse(code, mode="eval")
-    if any(isinstance(node, (*_SIGNS, *_GROWING, ast.Call)) for node in ast.walk(tree)):
+    if any(isinstance(node, (*BIT_SIGNS, *_GROWING, ast.Call)) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Guarded().visit(tree))
     return compile(tree, "<formula>", "eval")
 
@@ -86,10 +86,10 @@ class _Guarded(ast.NodeTransformer):
     def _call(self, node: ast.expr, op: ast.AST, operands: list[ast.expr]) -> ast.AST:
         if type(op) in _GROWING:
             return self._grown(_GROWING[type(op)], node, operands)
-        if type(op) not in _SIGNS:
+        if type(op) not in BIT_SIGNS:
             return self.generic_visit(node)
-        words = [ast.Constant(_SIGNS[type(op)][0]), ast.Constant(ast.unparse(node))]
-        return ast.Call(ast.Name(TRUTH, ast.Load()), [*words, *map(self.visit, operands)], [])
+        words = [ast.Constant(BIT_SIGNS[type(op)][0]), ast.Constant(ast.unparse(node))]
+        return ast.Call(ast.Name(COMBINED, ast.Load()), [*words, *map(self.visit, operands)], [])
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node
@@ -99,7 +99,7 @@ def combined(sign: str, code: str, *operands: Any) -> Any:
     """Value of an operator on True and False; FormulaError where an operand is anything else."""
     if not all(map(_of_truth, operands)):
         raise refused(sign, f'"{code}"')
-    return FUNCTIONS[sign](*operands)
+    return BIT_FUNCTIONS[sign](*operands)
 
 
 def grown(sign: str, code: str, a: Any, b: Any) -> Any:
@@ -210,8 +210,8 @@ def refuse_bits(query: str, code: str, is_truth: Callable[[str], bool]) -> None:
             sign, operands = "&" if isinstance(node.op, ast.And) else "|", node.values
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             sign, operands = "~", [node.operand]
-        elif isinstance(node, (ast.BinOp, ast.UnaryOp)) and type(node.op) in _SIGNS:
-            sign = _SIGNS[type(node.op)][0]
+        elif isinstance(node, (ast.BinOp, ast.UnaryOp)) and type(node.op) in BIT_SIGNS:
+            sign = BIT_SIGNS[type(node.op)][0]
             operands = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.operand]
         if any(_is_number(operand, is_truth) for operand in operands):
             raise refused(sign, f'subset="{query}"')
@@ -231,5 +231,5 @@ def _is_number(node: ast.expr, is_truth: Callable[[str], bool]) -> bool:
     if isinstance(node, ast.Name):
         return not is_truth(node.id)
     if isinstance(node, ast.BinOp):
-        return type(node.op) not in _SIGNS
+        return type(node.op) not in BIT_SIGNS
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd))

@@ -21,7 +21,7 @@ from glmclf.errors import DataWarning, warn
 MAX_ROWS_LOOKED_AT = 1000  # rows among which a warning looks for different values
 MAX_ROWS_SHOWN = 4  # rows that a warning names, with the values of their columns
 LEFT_OUT = "They are left out."
-MISSING = "They count as missing: what needs them is NaN."
+COUNTS_AS_MISSING = "They count as missing: what needs them is NaN."
 
 
 class NamedColumns(dict[str, Column]):

@@ -14,7 +14,7 @@ from glmclf.data.formula.borrowed import described
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.formula.memory import MAX_REPEATED_ROWS, memorise
-from glmclf.data.formula.undefined import LEFT_OUT, MISSING, say_undefined
+from glmclf.data.formula.undefined import COUNTS_AS_MISSING, LEFT_OUT, say_undefined
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
 from glmclf.errors import DataError
@@ -120,7 +120,7 @@ def settle(
     if not rows.part:
         _note_across(bound, {code: values[code] for code in values if code not in left}, table, rows)
         for code in rows.masks.keys() & bound.keys():
-            say_undefined(bound[code], table, rows.masks[code], rows.index, LEFT_OUT if together else MISSING)
+            say_undefined(bound[code], table, rows.masks[code], rows.index, LEFT_OUT if together else COUNTS_AS_MISSING)
     for code, value in values.items():
         not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
     return values
