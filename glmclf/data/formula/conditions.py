@@ -7,7 +7,6 @@ caller and call methods of columns. Their tree is checked against the closed lis
 from __future__ import annotations
 
 import ast
-import io
 import operator
 import tokenize
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import AT, MATHEMATICS, Query
+from glmclf.data.formula.operators import by_words
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, FormulaError
 
@@ -120,7 +120,7 @@ class _Condition:
         query = Query(text, {})
         self.text, self.frame, self.column = text, frame, query.named
         try:
-            self.tree = ast.parse(_by_words(query.code), mode="eval").body
+            self.tree = ast.parse(by_words(query.code), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
             raise FormulaError(f'subset={text!r} is no condition on columns, as in "age > 20".') from None
         nodes = list(ast.walk(self.tree))
@@ -215,10 +215,3 @@ class _Condition:
         settings = {k.arg: self._number(k.value) for k in node.keywords if k.arg is not None}
         found = function(*map(self.value, node.args), **settings)
         return pd.Series(found, index=self.frame.index) if isinstance(found, np.ndarray) and found.ndim else found
-
-
-def _by_words(code: str) -> str:
-    """A condition with "and" and "or" for & and |, which bind as these do in pandas' queries."""
-    tokens = tokenize.generate_tokens(io.StringIO(code).readline)
-    words = {"&": "and", "|": "or"}
-    return tokenize.untokenize((t.type, f" {words[t.string]} " if t.string in words else t.string) for t in tokens)
