@@ -21,6 +21,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
@@ -56,7 +57,7 @@ class Reduction:
         return cls(stored["kind"], stored["penalised"], stored["flic"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReducedEstimate(Estimate):
     """A bias-reduced estimate. `fit` holds the plain log-likelihood, the observed information and the adjusted score.
 
@@ -65,12 +66,11 @@ class ReducedEstimate(Estimate):
     reduction : Reduction
     """
 
-    reduction: Reduction | None = None
+    reduction: Reduction
 
     @property
     def maximised(self) -> float | None:
         """The penalised log-likelihood, without the coefficients of counts; None where there is none."""
-        assert self.reduction is not None
         return self.reduction.penalised
 
     @property
@@ -81,7 +81,6 @@ class ReducedEstimate(Estimate):
     @property
     def flic(self) -> bool:
         """Whether the intercept was corrected."""
-        assert self.reduction is not None
         return self.reduction.flic
 
     @property
@@ -92,20 +91,17 @@ class ReducedEstimate(Estimate):
     @property
     def bias_reduction(self) -> str | None:
         """Kind of the bias reduction, "firth" or "median"."""
-        assert self.reduction is not None
         return self.reduction.kind
 
     @property
     def name(self) -> str:
         """Name of what was reduced, and whether the intercept was corrected."""
-        assert self.reduction is not None
         return REDUCTION_TITLES[self.reduction.kind] + (", FLIC" if self.flic else "")
 
     @property
     def notes(self) -> list[str]:
         """Sentences on how the bias was reduced, and what the numbers of the likelihood then are."""
         r = self.reduction
-        assert r is not None
         what = "Firth's, of the mean" if r.kind == "firth" else "of the median"
         notes = [
             f"The estimate is bias-reduced ({what}); log-likelihood, AIC, BIC and pseudo R-squared are the plain ones "
@@ -201,7 +197,7 @@ class AdjustedScore:
         if not median:
             return total
         shift = total[len(theta) :] / variances
-        return total[: len(theta)] + e.information @ (shift if self.basis is None else into_basis(self.basis, shift))
+        return total[: len(theta)] + e.information @ into_basis(self.basis, shift)
 
     def _inverse_columns(self, root: ndarray) -> tuple[ndarray, ndarray]:
         """Columns I^-1 c_j for the gradient c_j of each parameter of X, (p, p), and the parameters'
@@ -254,7 +250,7 @@ def _times_finite(w: ndarray, g: ndarray) -> ndarray:
     return np.where(w > 0, w * g, 0.0)
 
 
-class PenalisedLikelihood:
+class PenalisedLikelihood(DerivedObjective):
     """Penalised log-likelihood llf + log|I|/2 of a logit with one or several equations, to be evaluated as
     an `Objective` is.
 
@@ -267,16 +263,13 @@ class PenalisedLikelihood:
         As in `AdjustedScore`.
     """
 
-    canonical = True
-
     def __init__(self, objective: Objective, basis: ndarray | None = None):
         if not has_penalised_likelihood("firth", objective):
             raise NotImplementedError(
                 "only logits have a penalised likelihood whose gradient is Firth's adjusted score"
             )
-        self.adjusted, self.objective, self.basis = AdjustedScore("firth", objective, basis), objective, basis
-        self.likelihood, self.blocks = objective.likelihood, objective.blocks
-        self.unit, self.n = objective.unit, objective.n
+        super().__init__(objective)
+        self.adjusted, self.basis = AdjustedScore("firth", objective, basis), basis
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Penalised value, adjusted score and information."""
@@ -350,11 +343,9 @@ def with_corrected_intercept(found: ReducedEstimate, objective: Objective, colum
     alone = Objective(objective.likelihood, Blocks(Dense(np.ones((len(eta), 1))), y, m, eta, weights))
     shift = np.zeros(X.shape[1])
     shift[column] = scalar_maximum(alone, 0.0) / float(X[:1].toarray()[0, column])
-    basis = found.basis
-    theta = found.fit.theta + (shift if basis is None else into_basis(basis, shift))
-    e = (objective if basis is None else objective.rotated(basis))(theta, False)
+    theta = found.restored(-shift).fit.theta
+    e = (objective if found.basis is None else objective.rotated(found.basis))(theta, False)
     evaluation = Evaluation(e.value, found.fit.evaluation.score, e.information)
-    assert found.reduction is not None
     fit = replace(found.fit, theta=theta, evaluation=evaluation)
     return replace(found, fit=fit, reduction=replace(found.reduction, flic=True))
 

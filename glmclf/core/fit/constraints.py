@@ -1,4 +1,4 @@
-"""A likelihood under linear equality constraints: the same objective on an affine subspace."""
+"""A likelihood under linear equality constraints: the objective `Within` an affine subspace."""
 
 from __future__ import annotations
 
@@ -11,48 +11,13 @@ from scipy.linalg import qr
 
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.restricted import Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 
 DEFAULT_MAXITER = 100  # iterations, unless told
 EQUATION_TOL = 1e-9  # relative difference of two sides of an equation that is rounding
-
-
-class Within:
-    """An objective as a function of eta in theta = origin + Q eta.
-
-    Parameters
-    ----------
-    objective : Objective
-    Q : (p, d) ndarray
-        Columns that span the directions left free.
-    origin : (p,) ndarray
-        A point that obeys the constraints.
-    """
-
-    def __init__(self, objective: Any, Q: ndarray, origin: ndarray):
-        self.objective, self.Q, self.origin = objective, Q, origin
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
-
-    def theta(self, eta: ndarray) -> ndarray:
-        """The parameters at eta."""
-        return self.origin + self.Q @ eta
-
-    def __call__(self, eta: ndarray, expected: bool = True) -> Evaluation:
-        """Value, score and information."""
-        e = self.objective(self.theta(eta), expected)
-        return Evaluation(e.value, self.Q.T @ e.score, self.Q.T @ e.information @ self.Q)
-
-    def gradient(self, eta: ndarray) -> Evaluation:
-        """Value and score alone."""
-        e = self.objective.gradient(self.theta(eta))
-        return Evaluation(e.value, self.Q.T @ e.score, e.information)
-
-    def score_factor(self, eta: ndarray, X, y, m, offset) -> ndarray:
-        """Derivative of each row's log-likelihood in its linear predictors."""
-        return self.objective.score_factor(self.theta(eta), X, y, m, offset)
 
 
 def constrained(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
@@ -130,7 +95,7 @@ class Constraint:
         return bool(fixed.all() and np.allclose(values, q, rtol=EQUATION_TOL, atol=EQUATION_TOL * (1.0 + np.abs(q))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConstrainedEstimate(Estimate):
     """The maximum under constraints, in the coordinates of `Estimate`.
 
@@ -141,24 +106,21 @@ class ConstrainedEstimate(Estimate):
     constraint : Constraint
     """
 
-    constraint: Constraint | None = None
+    constraint: Constraint
 
     @property
     def allows_no_slopes(self) -> bool:
         """Whether the model without regressors obeys the constraints."""
-        assert self.constraint is not None
         return self.constraint.null
 
     @property
     def equations(self) -> tuple[ndarray, ndarray]:
         """R and q of the constraints."""
-        assert self.constraint is not None
         return self.constraint.R, self.constraint.q
 
     @property
     def constraints(self) -> list[str]:
         """The constraints in words."""
-        assert self.constraint is not None
         return list(self.constraint.words)
 
     @property
@@ -168,17 +130,14 @@ class ConstrainedEstimate(Estimate):
 
     def free_count(self, lost: int) -> float:
         """Number of free parameters, each constraint one less."""
-        assert self.constraint is not None
         return len(self.fit.theta) - len(self.constraint.q) - lost
 
     def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
         """Mask of the combinations that the constraints fix, and their values."""
-        assert self.constraint is not None
         return self.constraint.fixed(R)
 
     def implies(self, R: ndarray, q: ndarray) -> bool:
         """Whether the constraints imply R theta = q."""
-        assert self.constraint is not None
         return self.constraint.implies(R, q)
 
     @property
@@ -188,12 +147,10 @@ class ConstrainedEstimate(Estimate):
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
         """The estimate of A theta, whose constraints keep their words."""
-        assert self.constraint is not None
         return replace(super().mapped(A, inverse, order), constraint=self.constraint.mapped(A, inverse))
 
     def to_dict(self) -> dict[str, Any]:
         """Record of the constraints for a file."""
-        assert self.constraint is not None
         return {"constraint": self.constraint.to_dict()}
 
 
