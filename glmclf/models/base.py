@@ -27,6 +27,7 @@ from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import (
     CollinearityError,
     CollinearityWarning,
@@ -231,7 +232,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Align an offset with rows of the design: a Series by label where the rows have labels, else by position."""
         if isinstance(offset, pd.Series) and (exog is None or isinstance(exog, pd.DataFrame)):
             offset = align(offset, name="offset", frame=self._fit_table() if exog is None else exog)
-        return np.asarray(offset, dtype=float)
+        return offset_of_new_rows(offset)
 
     def _in_order(self, params):
         """Reorder labelled parameters to the model's order; return any others unchanged."""
@@ -319,7 +320,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         n_threads: int | None = None,
         progress: bool = False,
         callback: Callable | None = None,
-        disp: bool = False,
+        disp: bool | int = False,
         flic: bool = False,
         refine: bool | None = None,
         seed: Any = None,

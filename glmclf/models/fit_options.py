@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf import registry
-from glmclf.checks import is_number, is_truth, is_whole
+from glmclf.checks import is_number, is_whole
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
@@ -44,8 +44,6 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
     whole = is_whole(batch_size, 1)
     if batch_size is not None and not whole:
         raise ValueError(f"batch_size={batch_size!r}: a whole number of rows, 1 or more")
-    if polish is not None and not is_truth(polish):
-        raise ValueError(f"polish={polish!r}: True or False")
     check_seed(seed)
     return options
 
@@ -57,9 +55,7 @@ def check_seed(seed: Any) -> None:
 
 
 def check_refine(refine: Any, bias_reduction: str | None) -> None:
-    """Check `refine`: ValueError if it is no choice, NotImplementedError with bias reduction."""
-    if refine is not None and not is_truth(refine):
-        raise ValueError(f"refine={refine!r}: True, False or None")
+    """Raise NotImplementedError for `refine` with bias reduction."""
     if refine and bias_reduction is not None:
         raise NotImplementedError(
             f'refine=True with bias_reduction="{bias_reduction}": digits are kept unless the design is large'
@@ -102,8 +98,6 @@ def check_options(maxiter, tol, n_threads) -> None:
 # -------------------------------------------------------------------------------------------------- bias reduction
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:
     """Raise NotImplementedError for options that exclude bias reduction, and ValueError for flic without it."""
-    if not is_truth(flic):
-        raise ValueError(f"flic={flic!r}: True or False")
     if kind is None:
         if flic:
             raise ValueError('flic=True corrects the intercept of bias_reduction="firth": give both')

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import logit
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
@@ -29,6 +29,7 @@ MAX_FIXED_NAMED = 4  # fixed variables that the label of an axis names
 MIN_OPACITY, MAX_OPACITY = 0.12, 0.5  # opacity of a region
 
 
+@true_or_false
 def regions(
     res: Any,
     x: str,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -35,6 +35,7 @@ MAX_LEVELS = 40  # levels of a table that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- densities
+@true_or_false
 def densities(
     res: Any,
     features: str | Sequence[str] | None = None,

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -362,6 +362,7 @@ def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
 
 
 # --------------------------------------------------------------------------------------------- partial residuals
+@true_or_false
 def partial_residuals(
     res: Any, terms: str | Sequence[str] | None = None, *, level: Any = None, smooth: bool = True, ax: Any = None
 ) -> Figure:

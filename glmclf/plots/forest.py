@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -36,6 +37,7 @@ class Rows(NamedTuple):
 
 
 # ---------------------------------------------------------------------------------------------------- coefficients
+@true_or_false
 def coefficients(
     res: Any,
     exponentiate: bool = False,
@@ -211,6 +213,7 @@ def _title(fits: Mapping[str, Any]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- margins
+@true_or_false
 def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = None, **options: Any) -> Figure:
     """Forest plot of marginal effects with confidence intervals: a row for each variable, a mark for each level.
 

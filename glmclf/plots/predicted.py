@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -43,6 +43,7 @@ class Curves(NamedTuple):
     points: bool
 
 
+@true_or_false
 def probabilities(
     res: Any,
     x: str,

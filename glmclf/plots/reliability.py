@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from glmclf.checks import true_or_false
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.performance.calibration import Calibration
@@ -21,6 +22,7 @@ BAND = (-0.25, -0.03)  # ends of the band of bars below the curve, on the y axis
 PANEL_WIDTH = 4.6  # inches
 
 
+@true_or_false
 def calibration(
     res: Any,
     bins: int = 10,

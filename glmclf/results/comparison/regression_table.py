@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glmclf.checks import true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import fit_names
@@ -132,6 +133,7 @@ def decimal(x: float, digits: int) -> str:
     return f"{x:.{digits}g}" if abs(x) < 10.0 ** (1 - digits) or abs(x) >= 1e7 else f"{x:.{digits}f}"
 
 
+@true_or_false
 def regression_table(
     *results: Any,
     names: Sequence[str] | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice, is_number
+from glmclf.checks import check_choice, is_number, true_or_false
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
@@ -103,6 +103,7 @@ class RocCurve:
             warn(NO_INTERVAL, InferenceWarning)
         return pd.Series(ends, index=["lower", "upper"], name="auc")
 
+    @true_or_false
     def partial_auc(self, low: float = 0.0, high: float = 1.0, on: str = "fpr", standardized: bool = False) -> float:
         """Area under a part of the curve.
 

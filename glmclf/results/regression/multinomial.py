@@ -22,6 +22,7 @@ from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
@@ -450,11 +451,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 table = as_frame(newdata, empty=True, scalars=True)
                 column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):
-            return model._relative(np.asarray(column, dtype=float))
+            return model._relative(offset_of_new_rows(column))
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
-        return model._relative(align(column, name="offset", frame=table))
+        return model._relative(offset_of_new_rows(align(column, name="offset", frame=table)))
 
     @requires()
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
