@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 
 import numpy as np
@@ -26,6 +26,22 @@ def is_number(value: Any) -> bool:
 def is_truth(value: Any) -> TypeGuard[bool | np.bool_]:
     """Whether a value is True or False, of Python or of numpy."""
     return isinstance(value, (bool, np.bool_))
+
+
+def check_whole(name: str, value: Any, least: int, what: str = "a whole number", most: float = np.inf) -> int:
+    """Check an argument that is a whole number of at least `least` and at most `most`, and return it as an int.
+
+    Examples
+    --------
+    >>> from glmclf.checks import check_whole
+    >>> check_whole("maxiter", 2.5, 0, "a whole number of iterations")
+    Traceback (most recent call last):
+        ...
+    ValueError: maxiter=2.5: a whole number of iterations, 0 or more
+    """
+    if not is_whole(value, least) or value > most:
+        raise ValueError(f"{name}={value!r}: {what}, {f'{least} or more' if most == np.inf else f'{least} to {most}'}")
+    return int(value)
 
 
 def check_truth(name: str, value: Any, optional: bool = False) -> None:
@@ -84,7 +100,7 @@ def true_or_false(function: F) -> F:
     return cast(F, checked)
 
 
-def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -> None:
+def check_choice(name: str, value: Any, known: Collection[str], words: str = "") -> None:
     """Raise ValueError that lists the words an argument can be, unless it is one of them.
 
     Parameters
@@ -92,7 +108,7 @@ def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -
     name : str
         The argument.
     value
-    known : sequence of str
+    known : collection of str
     words : str
         What the message says that one can choose, where that is more than the list.
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -66,6 +67,11 @@ from glmclf.results.separation import Separation, separation_report
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
 
+
+
+def check_prediction(which: Any) -> None:
+    """Raise ValueError for a kind of prediction that a model does not have."""
+    check_choice("which", which, ("mean", "linear", "var"), '"mean", "linear", "var" or, of a result, "class"')
 
 
 class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole, true_or_false
+from glmclf.checks import check_choice, check_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -95,8 +95,7 @@ def densities(
             "for LDA and QDA"
         )
     check_alpha(alpha)
-    if not is_whole(bins, 1):
-        raise ValueError(f"bins={bins!r}: how many bars a histogram has, 1 or more")
+    check_whole("bins", bins, 1, "how many bars a histogram has")
     chosen = [features] if isinstance(features, str) else list(res.feature_names if features is None else features)
     if not chosen:
         raise ValueError("features=[]: name one at least")
@@ -281,8 +280,8 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
     if not hasattr(res, "ladder"):
         raise NotImplementedError(f"ladder() of {type(res.model).__name__}: the laws are of LDA, QDA and NaiveBayes")
     chosen = [criteria] if isinstance(criteria, str) else list(criteria)
-    if not chosen or not set(chosen) <= set(CRITERIA):
-        raise ValueError(f"criteria={criteria!r}: choose of {', '.join(map(repr, CRITERIA))}")
+    for criterion in chosen or [""]:
+        check_choice("criteria", criterion, CRITERIA)
     table = res.ladder()
     all_axes = layout.several(ax, len(chosen), (3.1 * len(chosen) + 2.2, 3.6))
     for i, (one, criterion) in enumerate(zip(all_axes, chosen)):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole, true_or_false
+from glmclf.checks import check_whole, true_or_false
 from glmclf.data.table.frame import close_to, quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -189,8 +189,7 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         return [0, 1], True
     if points is None:
         raise DataError(f'"{name}" is a number: say at which values, by={{"{name}": [1, 2]}}')
-    if not is_whole(points, 2):
-        raise ValueError(f"points={points!r}: a whole number, 2 or more")
+    check_whole("points", points, 2)
     low, high = _range(source, name, table)
     return np.linspace(low, high, points).tolist(), False
 

@@ -278,7 +278,7 @@ def test_a_likelihood_ratio_needs_two_maxima(model):
 
 
 def test_bias_reductions_in_words():
-    with refused("choose one of 'firth', 'median'"):
+    with refused('choose "firth" or "median"'):
         shared("Logit").model.fit(bias_reduction="nope")
     model = shared("Logit").model
     close(model.fit(bias_reduction="firth", refine=False).params, model.fit(bias_reduction="firth").params)

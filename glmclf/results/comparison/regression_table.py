@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.checks import true_or_false
+from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import fit_names
@@ -243,7 +243,8 @@ def regression_table(
     fits = [_Fit(res) for res in results]
     if not fits:
         raise TypeError("regression_table() needs at least one fit: regression_table(res1, res2, ...)")
-    form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), _digits(digits))
+    digits = check_whole("digits", digits, 0, most=15)
+    form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), digits)
     called = fit_names(names, len(fits))
     texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
@@ -382,12 +383,6 @@ def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[st
         found = ", ".join(map(repr, unknown))
         warn(f"labels= names {found}, no coefficient of the fits: {', '.join(known)}", DataWarning)
     return dict(labels or {})
-
-
-def _digits(digits: int) -> int:
-    if isinstance(digits, bool) or digits != int(digits) or not 0 <= digits <= 15:
-        raise ValueError(f"digits={digits!r}: a whole number from 0 to 15")
-    return int(digits)
 
 
 @dataclass

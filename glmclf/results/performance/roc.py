@@ -25,7 +25,7 @@ NO_INTERVAL = (
 
 def check_alpha(alpha: Any) -> float:
     """Check the level of a test, between 0 and 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
+    if not is_number(alpha) or not 0 < alpha < 1:
         raise ValueError(f"alpha={alpha!r}: one minus the level of the intervals, between 0 and 1")
     return float(alpha)
 

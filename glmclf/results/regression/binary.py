@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.checks import is_number
+from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -383,8 +383,7 @@ class BinaryResults(
             stands f times.
         """
         r = self.model._rows
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
+        check_whole("n", n, 1, "how many responses to draw")
         repeat = np.ones(len(r), dtype=int)
         if r.weights is not None and self.model._frequency:
             repeat = r.weights.astype(int)
@@ -452,8 +451,5 @@ def _check_threshold(threshold) -> None:
 
 
 def _from_log_odds(z: ndarray, which: str) -> ndarray:
-    if which == "var":
-        return expit(z) * expit(-z)
-    if which in ("mean", "class"):
-        return expit(z)
-    raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
+    check_choice("which", which, ("mean", "linear", "var", "class"))
+    return expit(z) * expit(-z) if which == "var" else expit(z)

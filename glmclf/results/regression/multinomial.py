@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.columns import rows_at_once
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
@@ -27,7 +28,6 @@ from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
-from glmclf.results import decisions
 from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.constrained import said
@@ -309,8 +309,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        if method not in iia.METHODS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        check_choice("method", method, iia.METHODS)
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
@@ -557,7 +556,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         DataFrame
             Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         index, generator = r.index.repeat(times), seeds.generator(seed)
