@@ -17,6 +17,7 @@ from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.performance.report import check_threshold
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -339,12 +340,7 @@ class _Grid:
 
     def label(self, x: str) -> str:
         """Name of the axis, and below it the values at which other variables are fixed."""
-        parts = [f"{name} = {_value(value)}" for name, value in self.fixed.items()]
+        parts = [f"{name} = {value_text(labelling.plain(v), 4)}" for name, v in self.fixed.items()]
         if len(parts) > MAX_FIXED_NAMED + 1:
             parts = [*parts[:MAX_FIXED_NAMED], f"{len(parts) - MAX_FIXED_NAMED} more"]
         return f"{x} (at {', '.join(parts)})" if parts else x
-
-
-def _value(value: Any) -> str:
-    value = labelling.plain(value)
-    return layout.number(value, 4) if isinstance(value, float) else str(value)

@@ -16,6 +16,7 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout, marks
 from glmclf.results.generative.ladder import LAWS
 from glmclf.results.performance.rows import scored_rows
+from glmclf.results.tables.numbers import in_thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -299,11 +300,6 @@ def _own_rung(res: Any) -> str:
     return next(name for name, k, p, _ in LAWS if (k, p) == (kind, pooled))
 
 
-def _short(value: float) -> str:
-    """Number with at least three significant digits."""
-    return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}") if abs(value) >= 1000 else layout.number(value, 3)
-
-
 def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -> None:
     """Draw one criterion by model, the simplest model at the top."""
     v = values.to_numpy(dtype=float)
@@ -318,7 +314,7 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     size = layout.small(ax, 7.5)
     for i in at[known]:
         sign = "+" if v[i] >= least else ""
-        words = _short(v[i]) if i == best else f"{sign}{_short(v[i] - least)}"
+        words = in_thousands(v[i]) if i == best else f"{sign}{in_thousands(v[i] - least)}"
         ax.annotate(words, (v[i], i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=size)
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)

@@ -22,6 +22,7 @@ from glmclf.results.base import times_of
 from glmclf.results.diagnostics.residuals import partial_weights
 from glmclf.results.margins.options import beside_rows
 from glmclf.results.margins.predictors import LinearPredictors, design_parts
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +130,7 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
     area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
     ax.margins(0.08)
     look: dict[str, Any] = {"color": layout.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
-    label = f"area: Cook's distance, up to {layout.number(float(top))}"
+    label = f"area: Cook's distance, up to {with_minus(float(top))}"
     ax.scatter(h[known], r[known], s=area[known], label=label, **look)
     lost = int((~known).sum())
     if lost:

@@ -17,6 +17,7 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.margins.effects import MarginalEffects
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -280,12 +281,8 @@ def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
     if not isinstance(index, pd.MultiIndex):
         return names, variables
     heads = [str(name) for name in index.names[:-1]]
-    settings = [", ".join(f"{h} = {_value(v)}" for h, v in zip(heads, row)) for row in index.to_flat_index()]
+    settings = [", ".join(f"{h} = {value_text(v)}" for h, v in zip(heads, row)) for row in index.to_flat_index()]
     return settings if len(variables) == 1 else [f"{n}, {s}" for n, s in zip(names, settings)], variables
-
-
-def _value(v: Any) -> str:
-    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 # --------------------------------------------------------------------------------------------------------- drawing

@@ -14,6 +14,7 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,4 +218,4 @@ def _chosen(ax: Axes, cv: RegularizationCV) -> None:
     for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
         if alpha > 0:
             style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
-            ax.axvline(alpha, label=f"alpha_{name} = {layout.number(alpha)}", **style)
+            ax.axvline(alpha, label=f"alpha_{name} = {with_minus(alpha)}", **style)

@@ -16,6 +16,7 @@ from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.margins.options import is_dummy
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +118,7 @@ def probabilities(
     found = _curves(res, x, by, at, values, points, check_alpha(alpha), newdata)
     found = _select_levels(found, several, levels)
     group = next(iter(by)) if isinstance(by, Mapping) else by
-    titles = [f"{group} = {_value(g)}" for g in found.groups] if by is not None else [""]
+    titles = [f"{group} = {value_text(g)}" for g in found.groups] if by is not None else [""]
     panels = [found] if not several else [_group_as_levels(found, i) for i in range(len(titles))]
     columns = min(len(panels), 3)
     wide = PANEL_WIDTH + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
@@ -266,7 +267,7 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
         ax.set_ylim(*_room(found))
     layout.tidy(ax, "y")
     if found.points:
-        layout.categories(ax, x, [_value(v) for v in found.x])
+        layout.categories(ax, x, [value_text(v) for v in found.x])
 
 
 def _room(found: Curves) -> tuple[float, float]:
@@ -309,12 +310,8 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
             ax.fill_between(x, bottom, tops[i], **style)
 
 
-def _value(v: Any) -> str:
-    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
-
-
 def _settings(at: Any) -> str:
     """Text with the values of the other variables."""
     if isinstance(at, str):
         return AVERAGED[at]
-    return ", ".join(f"{name} = {_value(v)}" for name, v in at.items()) or AVERAGED["overall"]
+    return ", ".join(f"{name} = {value_text(v)}" for name, v in at.items()) or AVERAGED["overall"]

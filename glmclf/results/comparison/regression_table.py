@@ -16,6 +16,7 @@ from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.numbers import decimal
 from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
 
@@ -122,15 +123,6 @@ class _Form:
             return first, ""
         ends = f"[{decimal(low, self.digits)}, {decimal(high, self.digits)}]"
         return first, (ends if self.intervals else f"({decimal(se, self.digits)})") + " " * (pad - 1)
-
-
-def decimal(x: float, digits: int) -> str:
-    """Format a number with some decimals, or with significant digits where it is large or would lose them."""
-    if x == 0:
-        return "0"
-    if not np.isfinite(x):
-        return f"{x}"
-    return f"{x:.{digits}g}" if abs(x) < 10.0 ** (1 - digits) or abs(x) >= 1e7 else f"{x:.{digits}f}"
 
 
 @true_or_false

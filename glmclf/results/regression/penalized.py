@@ -24,7 +24,7 @@ from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.results import RegressionResults
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables import frames
-from glmclf.results.tables.summary import count, number
+from glmclf.results.tables.numbers import count, number
 
 POSTERIOR, REFIT, NONE = "posterior", "nonrobust", "none"
 WORDS = {

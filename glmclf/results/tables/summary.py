@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, ratio_name
+from glmclf.results.tables.numbers import count, number, pvalue
 from glmclf.results.tables.render import table_classes
 
 HEADER_WIDTHS = (18, 18, 21, 18)
@@ -163,7 +164,7 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
     rows: list[tuple[str, ...]] = [
         ("(omitted)", "", "", "", "", "")
         if out
-        else (number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
+        else (number(b, 4), number(se), number(z), pvalue(p), number(low), number(high))
         for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
     ]
     return ["coef", "std err", *headings(res), *interval_headings(alpha)], rows
@@ -176,16 +177,3 @@ def _facts(facts: list[tuple[str, str]]) -> Any:
     table.widths = (LABEL_WIDTH, FACT_WIDTH)
     table.wrapped = True
     return table
-
-
-def number(x: float, precision: int = 3) -> str:
-    """A number as statsmodels' summaries print it: 3 or 4 decimals, or as many digits where it is large or tiny."""
-    width = precision + 6
-    return f"{x:{width}.{precision}g}" if abs(x) >= 1e4 or abs(x) < 1e-4 else f"{x:{width}.{precision}f}"
-
-
-def count(x: float) -> str:
-    """A number of rows or degrees of freedom, without decimals where it is whole."""
-    if np.isnan(x):
-        return "NaN"
-    return f"{int(x):6d}" if x == int(x) else f"{x:8.2f}"
