@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf.checks import check_choice
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
-from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
+from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve
 from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_whole, true_or_false
-from glmclf.data.table.frame import close_to, quoted
+from glmclf.checks import check_whole, is_number, is_truth, true_or_false
+from glmclf.data.table.frame import close_to, python_value, quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
@@ -181,8 +181,8 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         found = list(given)
         if not found:
             raise ValueError(f'no value of "{name}" is given')
-        found = [v.item() if isinstance(v, np.generic) else v for v in found]
-        odd = [v for v in found if not isinstance(v, (int, float)) or not np.isfinite(v)]
+        found = [python_value(v) for v in found]
+        odd = [v for v in found if not (is_number(v) or is_truth(v)) or not np.isfinite(v)]
         if odd:
             raise DataError(f'"{name}" is a number: it cannot be {odd[0]!r}')
         return (sorted(found) if points and len(found) > 2 else found), len(found) < 3

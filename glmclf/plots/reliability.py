@@ -10,9 +10,9 @@ import pandas as pd
 
 from glmclf.checks import true_or_false
 from glmclf.errors import DataError
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.performance.calibration import Calibration
-from glmclf.results.performance.roc import check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -97,7 +97,7 @@ def test_methods_of_results_refuse_unknown_words(model):
 
 
 @models
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", None])
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", "0.05", True, None])
 def test_alpha(model, alpha):
     res = shared(model)
     calls = [

@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf import registry
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
 from glmclf.core.rows.blocks import Blocks
@@ -468,7 +468,7 @@ def _whole_seed(seed: Any) -> int:
         seed = np.random.SeedSequence()
     if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:
         seed = seed.entropy
-    return int(seed) if isinstance(seed, (int, np.integer)) else int(np.random.default_rng(seed).integers(2**63))
+    return int(seed) if is_whole(seed) else int(np.random.default_rng(seed).integers(2**63))
 
 
 def _jackknife(ctx: Context | InfluenceContext) -> ndarray:

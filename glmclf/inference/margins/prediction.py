@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.inference.hypotheses.wald import EPS, critical_value
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
 WHICH = ("mean", "linear")
+INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
@@ -118,8 +120,7 @@ class Prediction:
     df: float | None = None
 
     def __post_init__(self) -> None:
-        if self.which not in WHICH:
-            raise ValueError(f"which={self.which!r}: predictions with intervals are 'mean' (probabilities) or 'linear'")
+        check_choice("which", self.which, WHICH, INTERVALS)
 
     @cached_property
     def predicted(self) -> ndarray:

@@ -12,11 +12,10 @@ from scipy.special import ndtr
 
 from glmclf.checks import check_choice, check_whole
 from glmclf.errors import InferenceWarning, warn
-from glmclf.inference.hypotheses.wald import critical_value
+from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
-from glmclf.results.performance.roc import check_alpha
 from glmclf.results.performance.rows import RowOptions, check_bins, scored_rows
 from glmclf.results.tables.frames import notebook
 
