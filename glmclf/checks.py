@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 NO_NUMBERS = (bool, np.timedelta64)  # subclasses of int and of numpy's integers all the same
+NO_PLACE = sys.maxsize
 MAY_BE_NONE = {"bool": False, bool: False, "bool | None": True, bool | None: True}  # by annotation of an option
 
 
@@ -51,7 +53,10 @@ def check_truth(name: str, value: Any, optional: bool = False) -> None:
 
 
 class TruthOption(NamedTuple):
-    """Option of a function that is True or False: its place among the arguments, its name, whether it may be None."""
+    """Option of a function that is True or False: its place among the arguments, its name, whether it may be None.
+
+    Options by keyword alone have NO_PLACE.
+    """
 
     place: int
     name: str
@@ -60,10 +65,13 @@ class TruthOption(NamedTuple):
 
 def truth_options(function: Callable[..., Any]) -> tuple[TruthOption, ...]:
     """Options of a function that are annotated as ``bool``, or ``bool | None``."""
-    hints, code = function.__annotations__, getattr(function, "__code__", None)
-    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    optional = {name: MAY_BE_NONE[hint] for name, hint in hints.items() if hint in MAY_BE_NONE}
-    return tuple(TruthOption(i, name, optional[name]) for i, name in enumerate(named) if name in optional)
+    code = getattr(function, "__code__", None)
+    by_place = () if code is None else code.co_varnames[: code.co_argcount]
+    return tuple(
+        TruthOption(by_place.index(name) if name in by_place else NO_PLACE, name, MAY_BE_NONE[hint])
+        for name, hint in function.__annotations__.items()
+        if hint in MAY_BE_NONE and name != "return"
+    )
 
 
 def check_truths(options: Iterable[TruthOption], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:

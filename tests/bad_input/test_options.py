@@ -403,6 +403,13 @@ def test_pooled_is_true_or_false():
         glmclf.NaiveBayes.from_formula("y ~ x1", toy(), pooled="no")
 
 
+def test_options_by_keyword_have_no_place_among_results():
+    res = glmclf.Logit.from_formula("GRADE ~ GPA", datasets.load("spector")).fit()
+    assert "(12)" in str(glmclf.regression_table(*[res] * 12, exponentiate=True))
+    with pytest.raises(ValueError, match="expected=1: choose True or False"):
+        res.model.information(res.params, 1)  # by place
+
+
 def test_truths_of_numpy_are_truths():
     res = glmclf.Logit.from_formula("GRADE ~ GPA", datasets.load("spector")).fit(disp=0, progress=np.False_, flic=False)
     assert res.summary(exponentiate=np.True_).as_csv() == res.summary(exponentiate=True).as_csv()
