@@ -20,6 +20,7 @@ HAVE = {
     "event": BINARY,
     "reference": (*registry.lower_case("multinomial"), *GENERATIVE),
     "offset": REGRESSIONS,
+    "trials": BINARY,
     "method": REGRESSIONS,
     "exponentiate": REGRESSIONS,
     "reps": REGRESSIONS,
@@ -49,6 +50,7 @@ OPTIONS = {
     "offset": ("COL", "column added to the linear predictor"),
     "freq_weights": ("COL", "column of counts: how many equal rows a row stands for"),
     "weights": ("COL", "column of sampling weights"),
+    "trials": ("COL", "column of the numbers of trials of which the response is the proportion of successes"),
     "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
     "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\""),
     "cov_type": ("TYPE", "{cov_types} (default: nonrobust)"),
@@ -79,7 +81,8 @@ OPTIONS = {
 FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # options that are keywords of fit()
 COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of one covariance type
 NUMBERS = ("prior_smoothing", "ridge", "smoothing")
-WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor", "target", "unknown", "pooled")
+ROW_WORDS = ("offset", "freq_weights", "weights", "trials", "missing")
+WORDS = (*ROW_WORDS, "covariance", "divisor", "target", "unknown", "pooled")
 #: a Python keyword with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
 KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""

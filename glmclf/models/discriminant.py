@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -233,7 +232,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
         with np.errstate(over="ignore", invalid="ignore"):
-            moments = class_moments(blocks, self.J)
+            moments = class_moments(blocks, self.J, self._options["covariance"], self._pooled)
         self._check_units(moments)
         try:
             fitted = self._estimate(blocks, moments)
@@ -279,7 +278,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if not self._frequency and self._weight_sum is not None:
             # only the ratios of sampling weights count: N is the number of rows
             unit = len(self._rows) / self._weight_sum
-            moments = replace(moments, counts=moments.counts * unit, scatter=moments.scatter * unit)
+            moments = moments.scaled(unit)
             blocks = blocks.map(lambda X, y, w: (X, y, w * unit))
         if wanted == "ledoit_wolf":
             return gaussian.ledoit_wolf(blocks, moments, self._pooled)
@@ -308,7 +307,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _check_units(self, moments: ClassMoments) -> None:
         """Refuse features whose squares, or those of coefficients, a float cannot hold."""
         with np.errstate(over="ignore", invalid="ignore"):
-            sd = np.sqrt(np.diagonal(moments.total) / moments.n)
+            sd = np.sqrt(moments.total_squares / moments.n)
             large = ~(sd * MIN_SD <= 1) | ~np.isfinite(moments.means).all(axis=0)
         small = ~large & (sd < MIN_SD)
         if small.any():  # too small, but not constant
@@ -340,8 +339,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             message = f"{what} {verb} constant in class {where}{self._almost(s, moments)}"
         else:
             message = f"{what} {verb} constant within every class{self._almost(s, moments)}"
-            spread = np.diagonal(moments.between)[list(s.columns)] / moments.n
-            floors = least_variances(moments.total, moments.n, moments.means)[list(s.columns)]
+            spread = moments.between_squares[list(s.columns)] / moments.n
+            floors = least_variances(moments.total_squares, moments.n, moments.means)[list(s.columns)]
             if (spread > floors).any():
                 message += ", and the means of the classes differ: that alone separates them perfectly"
         return SingularCovarianceError(f"{message}. {self._advice(s, moments)}", columns, classes, combination)
@@ -366,16 +365,16 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     @staticmethod
     def _almost(s: SingularDispersion, moments: ClassMoments) -> str:
         """Note that a "constant" feature has some variance, but too little; or ""."""
-        scatter = moments.scatter[list(s.classes)].sum(axis=0) if s.classes else moments.within
-        exact = (np.diagonal(scatter)[list(s.columns)] == 0).all()
+        squares = moments.class_squares[list(s.classes)] if s.classes else moments.class_squares
+        exact = (squares[:, list(s.columns)] == 0).all()
         return "" if exact else " (it varies less than rounding or 1e-10 of its overall spread)"
 
     @staticmethod
     def _all_constant(s: SingularDispersion, moments: ClassMoments) -> SingularDispersion:
         """Complete an error, raised for the first class, with all classes in which its features are constant."""
         at = list(s.columns)
-        floors = least_variances(moments.total, moments.n, moments.means)[at]
-        variances = np.diagonal(moments.scatter, axis1=1, axis2=2)[:, at] / moments.counts[:, None]
+        floors = least_variances(moments.total_squares, moments.n, moments.means)[at]
+        variances = moments.class_squares[:, at] / moments.counts[:, None]
         constant = variances <= floors
         everywhere = constant.all(axis=0)
         if everywhere.any():

@@ -433,6 +433,8 @@ class Inputs:
             facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
         if "weights" in names:
             facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
+        if "trials" in names:
+            facts.append(("Trials:", names["trials"]))
         if self._has_offset:
             facts.append(("Offset:", names["offset"]))
         if f["n_before"] != f["n_given"]:

@@ -77,7 +77,8 @@ class Results(WaldInference):
 
     @property
     def _has_bic(self) -> bool:
-        return not self._regularised
+        """Whether BIC is known; of a penalised fit it counts effective parameters."""
+        return True
 
     @property
     @requires()
@@ -316,9 +317,14 @@ class Results(WaldInference):
                     self.__dict__.pop(name, None)
         self.model = self.model._without_rows()
 
+    @property
+    def _remembered(self) -> tuple[str, ...]:
+        """Names of the quantities that need the rows and are kept without them."""
+        return self._facts
+
     def _remember(self) -> None:
         """Compute and cache the quantities that need the rows, before the rows are dropped."""
-        for name in self._facts:
+        for name in self._remembered:
             getattr(self, name)
 
     @requires()

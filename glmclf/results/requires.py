@@ -77,7 +77,8 @@ def is_of(res: Any, kind: Kind) -> bool:
 
 
 def _penalised(res: Any) -> bool:
-    return getattr(res, "_penalised", None) is not None
+    state = getattr(res, "_state", None)
+    return state is not None and state.penalised
 
 
 def _joint(res: Any) -> bool:
@@ -111,8 +112,8 @@ _OF: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.FRACTIONS: lambda res: _link(res) is not None and res.model._response.kind == "fraction",
     Kind.SYMMETRIC: lambda res: _penalised(res) and res.symmetric,
     Kind.PENALISED: _penalised,
-    Kind.REFIT: lambda res: _penalised(res) and res._again,
-    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._again,
+    Kind.REFIT: lambda res: _penalised(res) and res._has_tests,
+    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._has_tests,
     Kind.SELECTED: lambda res: _without_spread(res) and not res.model._pseudo,
     Kind.WITHOUT_POSTERIOR: lambda res: _without_spread(res) and res.model._pseudo,
     Kind.PSEUDO: lambda res: res.model._pseudo and not _joint(res),

@@ -637,6 +637,8 @@ def test_covariances_by_class_need_scatters_by_class(monkeypatch):
     assert fit(X, y)[2].pooled
     with pytest.raises(ValueError, match="not kept"):
         fit(X, y, pooled=False)
+    for kind in ("diag", "spherical"):  # which need variances alone
+        assert not fit(X, y, kind, pooled=False)[2].pooled
 
 
 # ------------------------------------------------------------------------------------------------ log posteriors

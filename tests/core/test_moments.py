@@ -1,5 +1,7 @@
 """Class moments: against exact sums, and what must not change them."""
 
+import pickle
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -147,6 +149,18 @@ def test_a_constant_has_no_scatter(value):
     np.testing.assert_allclose(found.means, value, rtol=1e-15)
 
 
+@pytest.mark.parametrize("size", [97, 20])
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 19.99, 123456.789])
+def test_a_weighted_constant_has_no_scatter_below_zero(value, size):
+    """Sums of squares are not negative, whatever the weights and the blocks."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        y, w = rng.integers(0, 3, 97), rng.uniform(0.1, 3, 97)
+        found = moments(np.column_stack([np.full(97, value), rng.normal(size=97)]), y, w, classes=3, size=size)
+        sd = np.sqrt(found.total_squares[0] / found.n)
+        assert (found.class_squares >= 0).all() and sd <= 8 * np.finfo(float).eps * value
+
+
 def test_many_features_keep_only_the_sum_of_the_scatters(data, monkeypatch):
     X, y, w = data
     whole = moments(X, y, w, size=64)
@@ -155,6 +169,29 @@ def test_many_features_keep_only_the_sum_of_the_scatters(data, monkeypatch):
     assert not found.by_class and found.scatter.shape == (P, P)
     np.testing.assert_allclose(found.within, whole.within, rtol=1e-12)
     np.testing.assert_allclose(found.means, whole.means, rtol=1e-14)
+    np.testing.assert_allclose(found.class_squares, exact(X, y, w)[2].diagonal(axis1=1, axis2=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_more_features_yet_keep_only_the_sums_of_squares(data, monkeypatch, kind):
+    X, y, w = data
+    whole, expected = moments(X, y, w, size=64), exact(X, y, w)[2].diagonal(axis1=1, axis2=2)
+    monkeypatch.setattr("glmclf.core.gaussian.moments.MAX_SCATTER_NUMBERS", P * P - 1)
+    found = class_moments(Blocks(Dense(X), y, w, size=64), K, kind)
+    assert found.scatter.size == 0
+    np.testing.assert_allclose(found.class_squares, expected, rtol=1e-12)
+    np.testing.assert_allclose(found.sums_of_squares(True)[1][0], expected.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.total_squares, np.diagonal(whole.total), rtol=1e-12)
+    np.testing.assert_allclose(found.scaled(2.0).class_squares, 2 * expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="products of 3 features, 9 numbers"):
+        found.total
+
+
+def test_what_is_computed_from_the_moments_is_not_pickled(data):
+    found = moments(*data)
+    size = len(pickle.dumps(found))
+    assert found.total.shape == (P, P) and len(pickle.dumps(found)) == size
+
 
 
 def test_nothing_passed_in_is_modified(data):

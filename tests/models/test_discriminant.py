@@ -7,6 +7,7 @@ probabilities. The files of tests/reference hold fifteen.
 import functools
 
 import numpy as np
+import pandas as pd
 import pytest
 import references
 
@@ -717,3 +718,59 @@ def test_regularised_has_no_tests():
     ):
         with pytest.raises((ValueError, NotImplementedError, errors.EstimationError)):
             call()
+
+
+# --------------------------------------------------------------------------------------------------- many features
+MOMENTS = "glmclf.core.gaussian.moments."
+
+
+@pytest.mark.parametrize("options", [{}, {"shrinkage": 0.3}, {"covariance": "diag"}, {"covariance": "spherical"}])
+def test_qda_whose_scatters_are_large(monkeypatch, options):
+    """A fit takes what it needs, however much is kept of what it does not need."""
+    usual = fitted("QDA", "iris", **options)
+    monkeypatch.setattr(MOMENTS + "MAX_SCATTER_NUMBERS", 10)
+    res = QDA.from_formula(FORMULAS["iris"], data("iris"), **options).fit()
+    close(res.llf, usual.llf, 1e-12)
+    close(res.discriminant.params, usual.discriminant.params, 1e-10)
+    close(res.llnull, usual.llnull, 1e-12)
+    assert str(res.summary())
+
+
+def test_qda_that_is_too_large_says_so(monkeypatch):
+    monkeypatch.setattr(MOMENTS + "MAX_NEEDED_NUMBERS", 47)
+    with pytest.raises(errors.EstimationError, match=r"3 covariance matrices of 4 features are 48 numbers.*LDA.*diag"):
+        QDA.from_formula(FORMULAS["iris"], data("iris")).fit()
+
+
+def test_a_diagonal_fit_without_products(monkeypatch):
+    monkeypatch.setattr(MOMENTS + "MAX_SCATTER_NUMBERS", 15)
+    for model in (LDA, QDA):
+        res = model.from_formula(FORMULAS["iris"], data("iris"), covariance="diag").fit()
+        close(res.term_tests(), fitted(model.__name__, "iris", covariance="diag").term_tests(), 1e-10, 1e-300)
+        with pytest.raises(errors.EstimationError, match="products of 4 features"):
+            res.manova()
+        assert str(res.summary()) and len(res.ladder()) == 6
+
+
+# ----------------------------------------------------------------------------------------------------------- names
+def test_names_of_a_quadratic_logit_are_unique():
+    """The feature a:b, its square, and the product of a and b: each by its own name, with its own numbers."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "b": rng.normal(size=80), "y": np.repeat(["u", "v"], 40)})
+    frame["c"] = frame.a * frame.b
+    res = QDA.from_formula("y ~ a * b", frame).fit()
+    names = ["Intercept", "a", "b", "a:b", "a^2", "(a):(b)", "a:(a:b)", "b^2", "b:(a:b)", "(a:b)^2"]
+    assert res.discriminant.params.index.tolist() == names
+    plain = QDA.from_formula("y ~ a + b + c", frame).fit().discriminant
+    assert plain.params.index.tolist()[4:] == ["a^2", "a:b", "a:c", "b^2", "b:c", "c^2"]
+    close(res.discriminant.params, plain.params, 1e-12)
+    tests, expected = (r.wald_test_terms().table for r in (res.discriminant, plain))
+    close(tests.statistic, expected.statistic, 1e-9)
+    assert list(tests.index) == ["Intercept", "a", "b", "a:b"]
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag", "spherical"])
+def test_names_that_look_like_squares(covariance):
+    X = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 3)), columns=["x", "x^2", "|x,x^2,(x)^2|^2"])
+    names = QDA(np.repeat([0, 1], 30), X, covariance=covariance).fit().discriminant.params.index
+    assert names.is_unique and names[1:4].tolist() == list(X)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.discriminant.entries import Pairing, Positions
+from glmclf.core.discriminant.entries import Arrows, Pairing, Positions
 from glmclf.core.gaussian.fit import Gaussian
 
 
@@ -39,8 +39,9 @@ class LinearCovariance:
         Rows of each class.
     n : float
         Sample size behind the covariance.
-    units : (p + 1, p) ndarray
-        A row of zeros, then the whitened unit vectors: the columns of J(m) but the first.
+    units : (p + 1, p) or (p,) ndarray
+        A row of zeros, then the whitened unit vectors: the columns of J(m) but the first; of a diagonal covariance
+        their entries that are not 0.
     means, middles, steps : (K, p), (K - 1, p), (K - 1, p) ndarray
         Whitened m_k, h_k, delta_k.
     slopes : (K - 1, p + 1) ndarray
@@ -60,7 +61,7 @@ class LinearCovariance:
     def of(cls, g: Gaussian) -> LinearCovariance:
         spread = g.dispersion(0)
         delta = g.means[1:] - g.means[0]
-        units = np.vstack([np.zeros(g.p), spread.whiten(np.eye(g.p))])
+        units = np.vstack([np.zeros(g.p), spread.whiten(np.eye(g.p))]) if spread.full else 1 / spread.root
         slopes = np.column_stack([np.zeros(g.K - 1), spread.solve(delta)])
         means, middles, steps = (spread.whiten(v) for v in (g.means, _middles(g), delta))
         return cls(g.kind, g.counts, spread.n, units, means, middles, steps, slopes)
@@ -68,11 +69,20 @@ class LinearCovariance:
     def entries(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
         """Entries [k=l] J(m_k)'W J(m_k)/n_k + J(m_0)'W J(m_0)/n_0 + C_kl at the positions asked for."""
         k, l = pairing.split(a.equation, b.equation)
-        own = pairing.dot(self._columns(self.means[1:], a), self._columns(self.means[1:], b))
-        first = np.broadcast_to(self.means[0], self.steps.shape)
-        base = pairing.dot(self._columns(first, a), self._columns(first, b))
+        own = self._gram(self.means[1:], a, b, pairing)
+        base = self._gram(np.broadcast_to(self.means[0], self.steps.shape), a, b, pairing)
         V = np.where(k == l, own / self.counts[1:][k], 0.0) + base / self.counts[0]
         return V + (self._full(a, b, pairing) if self.kind == "full" else self._diagonal(a, b, pairing))
+
+    def _gram(self, centres: ndarray, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
+        """Entries J(c_k)'W J(c_l), with c_k a whitened centre of each equation."""
+        if self.kind == "full":
+            return pairing.dot(self._columns(centres, a), self._columns(centres, b))
+        return self._arrows(-centres, np.broadcast_to(self.units, centres.shape)).gram(a, b, pairing)
+
+    @staticmethod
+    def _arrows(first: ndarray, values: ndarray) -> Arrows:
+        return Arrows(first, np.arange(first.shape[1]), values)
 
     def _columns(self, centres: ndarray, at: Positions) -> ndarray:
         """Whitened columns of J(c_k), (r, p), with c_k a whitened centre of each equation."""
@@ -88,16 +98,17 @@ class LinearCovariance:
         middle = self.middles @ self.steps.T  # h_k'b_l
         one = np.where(i == 0, -middle[k, l], self.slopes[l, i])
         two = np.where(j == 0, -middle[l, k], self.slopes[k, j])
-        inner = pairing.dot(self._columns(self.middles, a), self._columns(self.middles, b))
+        inner = self._gram(self.middles, a, b, pairing)
         return ((self.steps @ self.steps.T)[k, l] * inner + one * two) / self.n
 
     def _diagonal(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
         """Diagonal covariance: C_kl = 2/n J(h_k)' diag(b_k * b_l) J(h_l), or with one variance 2/(n p)
         (J(h_k)'b_k)(J(h_l)'b_l)'."""
-        one, two = (self._columns(self.middles, at) * self.steps[at.equation] for at in (a, b))
+        first, values = -self.middles * self.steps, self.units * self.steps
         if self.kind == "diag":
-            return 2 / self.n * pairing.dot(one, two)
-        one, two = one.sum(axis=1, keepdims=True), two.sum(axis=1, keepdims=True)
+            return 2 / self.n * self._arrows(first, values).gram(a, b, pairing)
+        sums = np.column_stack([first.sum(axis=1), values])  # J(h_k)'b_k
+        one, two = (sums[at.equation, at.column][:, None] for at in (a, b))
         return 2 / (self.n * self.steps.shape[1]) * pairing.dot(one, two)
 
 

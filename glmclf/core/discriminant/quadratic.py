@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.discriminant.entries import DIAGONAL, TABLE, Pairing, Positions
+from glmclf.core.discriminant.entries import DIAGONAL, TABLE, Arrows, Pairing, Positions
 from glmclf.core.gaussian.dispersion import Dispersion
 from glmclf.core.gaussian.fit import Gaussian
 
@@ -131,21 +131,23 @@ class FullClass:
 class DiagonalClass:
     """Covariance of the coefficients of a class with a diagonal or spherical covariance.
 
-    Rows of `means` and `spread`, (m, p) and (m, p) or (m, 1), are derivatives of the coefficients in independent
-    standardised parameters, of variance 1/count and 1/n.
+    `means` and `spread` (of one variance: (m, 1)) are derivatives of the coefficients in independent standardised
+    parameters, of variance 1/count and 1/n.
     """
 
     count: float
     n: float
-    means: ndarray
-    spread: ndarray
+    means: Arrows
+    spread: Arrows | ndarray
 
     def entries(self, i: ndarray, j: ndarray, pairing: Pairing) -> ndarray:
         """Covariances of the coefficients in columns `i` with those in columns `j`."""
-        return (
-            pairing.dot(self.means[i], self.means[j]) / self.count
-            + pairing.dot(self.spread[i], self.spread[j]) / self.n
-        )
+        a, b = (Positions(np.zeros_like(at), at) for at in (i, j))
+        if isinstance(self.spread, Arrows):
+            by_spread = self.spread.gram(a, b, pairing)
+        else:
+            by_spread = pairing.dot(self.spread[i], self.spread[j])
+        return self.means.gram(a, b, pairing) / self.count + by_spread / self.n
 
 
 def _full_class(count: float, spread: Dispersion, m: ndarray) -> FullClass:
@@ -158,11 +160,15 @@ def _diagonal_class(count: float, spread: Dispersion, m: ndarray) -> DiagonalCla
     """DiagonalClass in the parameters m_j / s_j, and log s_j^2 / sqrt(2) for each feature or log s^2 sqrt(p/2) for the
     common variance."""
     p, s = len(m), spread.root
-    z, unit = m / s, np.diag(1 / s)
+    z, own = m / s, np.arange(p)
+    squares = np.zeros(size(spread.kind, p) - p - 1)  # they do not depend on the means
+    features = np.concatenate([own, own[: len(squares)]])
+    means = Arrows(-z[None], features, np.concatenate([1 / s, squares])[None])
     if spread.kind == "diag":
-        means = np.vstack([-z, unit, np.zeros((p, p))])
-        return DiagonalClass(count, spread.n, means, np.vstack([(z**2 - 1) / 2, -unit * z, unit**2 / 2]) * np.sqrt(2))
-    means = np.vstack([-z, unit, np.zeros((1, p))])
+        values = np.concatenate([-z / s, 0.5 / s**2])
+        return DiagonalClass(
+            count, spread.n, means, Arrows((z**2 - 1)[None] / np.sqrt(2), features, values[None] * np.sqrt(2))
+        )
     logs = np.concatenate([[(z @ z - p) / 2], -z / s, [0.5 / s[0] ** 2]])
     return DiagonalClass(count, spread.n, means, logs[:, None] * np.sqrt(2 / p))
 

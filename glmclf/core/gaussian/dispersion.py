@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most
+
+
+def stored_fields(record: Any) -> dict[str, Any]:
+    """State of a dataclass to pickle: its fields, without the matrices that were computed from them."""
+    return {f.name: getattr(record, f.name) for f in fields(record)}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,9 @@ class Dispersion:
     kind: str
     root: ndarray
     n: float
+
+    def __getstate__(self) -> dict[str, Any]:
+        return stored_fields(self)
 
     @property
     def p(self) -> int:

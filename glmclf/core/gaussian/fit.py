@@ -115,7 +115,7 @@ def fit_gaussian(
     ------
     SingularDispersion
         If a covariance matrix has no inverse.
-    ValueError
+    EstimationError
         If covariances by class are asked of moments that only have the sum of the scatters.
 
     Examples
@@ -132,18 +132,19 @@ def fit_gaussian(
     [[0.5, 0.5]]
     """
     log_priors, prior_counts = _priors(moments.counts, priors, prior_smoothing)
-    sizes, _ = scatters = _scatters(moments, pooled)
+    full = kind == "full"
+    sizes, _ = scatters = moments.scatters(pooled) if full else moments.sums_of_squares(pooled)
     intensities = np.broadcast_to(np.asarray(shrinkage, dtype=float), sizes.shape)
     ranks = _least_ranks(intensities, kind, moments.p, target, ridge)
     _check_rows(moments.counts if rows is None else rows, ranks, pooled)
     lost = 0 if divisor == "mle" else moments.K if pooled else 1
-    floors = least_variances(moments.total, moments.n, moments.means)
+    floors = least_variances(moments.total_squares, moments.n, moments.means)
     dispersions = []
     for g, (n, S, intensity) in enumerate(zip(*scatters, intensities, strict=True)):
         n -= lost if n > lost else 0  # a regularised class may have one row, and no scatter to divide
         classes = () if pooled else (g,)
         Sigma = _regularised(S / n, intensity, target, ridge)
-        _check_spread(np.diag(Sigma), floors, kind, classes)
+        _check_spread(np.diag(Sigma) if full else Sigma, floors, kind, classes)
         # a regularised matrix is far from singular
         factor = None if factors is None or intensity or ridge else factors[g] / np.sqrt(n)
         size = float(n / (1 - intensity)) if intensity < 1 else np.inf
@@ -161,15 +162,6 @@ def _priors(counts: ndarray, priors: ndarray | None, smoothing: float) -> tuple[
             return np.log(np.asarray(priors, dtype=float)), counts
     smoothed = counts + smoothing
     return np.log(smoothed / smoothed.sum()), smoothed
-
-
-def _scatters(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
-    """Sample sizes (g,) and scatters (g, p, p) of the dispersions."""
-    if pooled:
-        return np.array([moments.n]), moments.within[None]
-    if not moments.by_class:
-        raise ValueError("the scatter of each class was not kept: with K classes and p features K p^2 is too large")
-    return moments.counts, moments.scatter
 
 
 def _least_ranks(intensities: ndarray, kind: str, p: int, target: str | ndarray, ridge: float) -> ndarray:
@@ -190,15 +182,18 @@ def _check_rows(rows: ndarray, ranks: ndarray, pooled: bool) -> None:
 
 
 def _regularised(Sigma: ndarray, intensity: float, target: str | ndarray, ridge: float) -> ndarray:
+    """Covariance matrix (1 - lambda) Sigma + lambda T + tau I, or its diagonal where Sigma is one (p,)."""
     if intensity == 0 and ridge == 0:
         return Sigma
+    alone, unit = (Sigma, np.ones(len(Sigma))) if Sigma.ndim == 1 else (np.diag(Sigma), np.eye(len(Sigma)))
     if not isinstance(target, str):
         T = np.asarray(target, dtype=float)
+        T = T if Sigma.ndim == 2 else np.diag(T)
     elif target == "diag":
-        T = np.diag(np.diag(Sigma))
+        T = alone * unit
     else:
-        T = np.mean(np.diag(Sigma)) * np.eye(len(Sigma))
-    return (1 - intensity) * Sigma + intensity * T + ridge * np.eye(len(Sigma))
+        T = np.mean(alone) * unit
+    return (1 - intensity) * Sigma + intensity * T + ridge * unit
 
 
 def _check_spread(variances: ndarray, floors: ndarray, kind: str, classes: tuple[int, ...]) -> None:
@@ -210,11 +205,12 @@ def _check_spread(variances: ndarray, floors: ndarray, kind: str, classes: tuple
 
 
 def _root(Sigma: ndarray, kind: str, factor: ndarray | None, classes: tuple[int, ...]) -> ndarray:
-    """Root of a dispersion, from the factor of the residuals where there is one."""
+    """Root of a dispersion: of its variances (p,), or of its matrix, from the factor of the residuals where there is
+    one."""
     if kind == "diag":
-        return np.sqrt(np.diag(Sigma))
+        return np.sqrt(Sigma)
     if kind == "spherical":
-        return np.full(len(Sigma), np.sqrt(np.mean(np.diag(Sigma))))
+        return np.full(len(Sigma), np.sqrt(np.mean(Sigma)))
     if factor is not None:
         length = np.linalg.norm(factor, axis=0)
         if (np.abs(np.diag(factor)) < DEPENDENT_LENGTH_SHARE * length).any():
@@ -232,7 +228,7 @@ def _raise_collinear(combinations: dict[int, dict[int, float]], classes: tuple[i
 
 def ill_conditioned(moments: ClassMoments, pooled: bool) -> bool:
     """Whether full dispersions should come from `residual_factors`: a tolerance in a scatter is below 1e-6."""
-    for S in _scatters(moments, pooled)[1]:
+    for S in moments.scatters(pooled)[1]:
         scale = np.sqrt(np.where(np.diag(S) > 0, np.diag(S), 1.0))
         try:
             root = cholesky(S / scale / scale[:, None], lower=False)

@@ -28,7 +28,8 @@ def loglikelihood(moments: ClassMoments, gaussian: Gaussian) -> float:
     gaussian : Gaussian
         Fitted to these moments, with any divisor or regularisation.
     """
-    sizes, scatters = _scatters(moments, gaussian.pooled)
+    full = gaussian.kind == "full"
+    sizes, scatters = (moments.scatters if full else moments.sums_of_squares)(gaussian.pooled)
     value = moments.counts @ gaussian.log_priors - 0.5 * moments.n * moments.p * LOG_2PI
     for n, S, d in zip(sizes, scatters, gaussian.dispersions, strict=True):
         trace = n * moments.p if gaussian.maximum else _trace(d, S)
@@ -36,14 +37,10 @@ def loglikelihood(moments: ClassMoments, gaussian: Gaussian) -> float:
     return float(value)
 
 
-def _scatters(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
-    return (np.array([moments.n]), moments.within[None]) if pooled else (moments.counts, moments.scatter)
-
-
 def _trace(d: Dispersion, S: ndarray) -> float:
-    """Trace tr(Sigma^-1 S)."""
+    """Trace tr(Sigma^-1 S) for a scatter S (p, p), or its diagonal (p,) where Sigma is diagonal."""
     if not d.full:
-        return float((np.diag(S) / d.variances).sum())
+        return float((S / d.variances).sum())
     half = solve_triangular(d.root, S, trans="T", check_finite=False)
     return float(np.trace(solve_triangular(d.root, half.T, trans="T", check_finite=False)))
 
@@ -71,7 +68,7 @@ def null_loglikelihood(moments: ClassMoments, gaussian: Gaussian, factors: tuple
         Those of `residual_factors`, if they were used for the fit.
     """
     n, p = moments.n, moments.p
-    variances = np.diag(moments.total) / n
+    variances = moments.total_squares / n
     if gaussian.kind == "diag":
         logdet = float(np.log(variances).sum())
     elif gaussian.kind == "spherical":

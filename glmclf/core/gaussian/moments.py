@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.gaussian.dispersion import stored_fields
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed, added_by
+from glmclf.errors import EstimationError
 
 CODES_AT_A_TIME = 65_536  # codes of classes that are counted at a time
-MAX_SCATTER_NUMBERS = 20_000_000  # numbers in the scatter by class above which only their sum is kept
+MAX_SCATTER_NUMBERS = 20_000_000  # numbers in scatter matrices that are kept without being needed for the fit
+MAX_NEEDED_NUMBERS = 100_000_000  # numbers in the scatter by class of a fit that needs it: 0.8 GB
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,12 @@ class ClassMoments:
     means : (K, p) ndarray
         Class means; zero for a class without rows.
     scatter : (K, p, p) ndarray
-        S_k, the sums of f (x - m_k)(x - m_k)'; or (p, p), their sum W, where they would take too much memory.
+        S_k, the sums of f (x - m_k)(x - m_k)'; or (p, p), their sum W, where they would take too much memory; or (0, 0)
+        where that would, too.
     rest : (K, p) ndarray or float
         What rounding left of the means: a mean is the sum of both.
+    squares : (K, p) ndarray, optional
+        Diagonals of S_k, where S_k are not kept.
 
     Notes
     -----
@@ -57,6 +64,7 @@ class ClassMoments:
     means: ndarray
     scatter: ndarray
     rest: ndarray | float = 0.0
+    squares: ndarray | None = None
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
         counts = self.counts + other.counts
@@ -69,8 +77,20 @@ class ClassMoments:
         scatter = self.scatter + other.scatter
         # an empty side has share 0 or 1: the other's mean, and nothing between them
         apart = apart * np.sqrt(self.counts * share)[:, None]
-        scatter += apart[:, :, None] * apart[:, None, :] if self.by_class else apart.T @ apart
-        return ClassMoments(counts, means, scatter, rest)
+        if self.by_class:
+            scatter += apart[:, :, None] * apart[:, None, :]
+            return ClassMoments(counts, means, scatter, rest)
+        if scatter.size:
+            scatter += apart.T @ apart
+        return ClassMoments(counts, means, scatter, rest, self.class_squares + other.class_squares + apart**2)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return stored_fields(self)
+
+    def scaled(self, factor: float) -> ClassMoments:
+        """Moments of the same rows with all weights times a factor."""
+        squares = None if self.squares is None else self.squares * factor
+        return replace(self, counts=self.counts * factor, scatter=self.scatter * factor, squares=squares)
 
     @property
     def by_class(self) -> bool:
@@ -108,7 +128,40 @@ class ClassMoments:
     @cached_property
     def within(self) -> ndarray:
         """Scatter within classes W, the sum of the scatters about the class means, (p, p)."""
+        if not self.scatter.size and self.p:
+            raise EstimationError(
+                f"the products of {self.p:,} features, {self.p**2:,} numbers, are not kept by a diagonal or spherical "
+                f"fit (at most {MAX_SCATTER_NUMBERS:,} are): use fewer features"
+            )
         return self.scatter.sum(axis=0) if self.by_class else self.scatter
+
+    def scatters(self, pooled: bool) -> tuple[ndarray, ndarray]:
+        """Sample sizes and scatters of the covariance matrices: N and W, (1,) and (1, p, p), where pooled, else n_k and
+        S_k, (K,) and (K, p, p)."""
+        if pooled:
+            return np.array([self.n]), self.within[None]
+        if not self.by_class:
+            raise EstimationError(
+                f"the scatter of each class was not kept: {self.K} classes of {self.p:,} features are "
+                f"{self.K * self.p**2:,} numbers, and at most {MAX_SCATTER_NUMBERS:,} are kept where the fit does not "
+                "need them: use fewer features"
+            )
+        return self.counts, self.scatter
+
+    @property
+    def class_squares(self) -> ndarray:
+        """Sums of squares about the class means, (K, p): the diagonals of S_k."""
+        if self.by_class:
+            return np.diagonal(self.scatter, axis1=1, axis2=2)
+        assert self.squares is not None
+        return self.squares
+
+    def sums_of_squares(self, pooled: bool) -> tuple[ndarray, ndarray]:
+        """Sample sizes and sums of squares about class means, the diagonals of `scatters`, (g,) and (g, p)."""
+        if not pooled:
+            return self.counts, self.class_squares
+        kept = self.scatter.size or not self.p
+        return np.array([self.n]), (np.diagonal(self.within) if kept else self.class_squares.sum(axis=0))[None]
 
     @cached_property
     def between(self) -> ndarray:
@@ -121,8 +174,21 @@ class ClassMoments:
         """Total scatter T = W + B, about the grand mean, (p, p)."""
         return self.within + self.between
 
+    @property
+    def between_squares(self) -> ndarray:
+        """Sums of squares between classes, (p,): the diagonal of B."""
+        if self.scatter.size:
+            return np.diagonal(self.between)
+        apart = np.where(self.counts[:, None] > 0, self.apart, 0.0)
+        return self.counts @ apart**2
 
-def class_moments(blocks: Blocks, K: int) -> ClassMoments:
+    @property
+    def total_squares(self) -> ndarray:
+        """Total sums of squares about the grand mean, (p,): the diagonal of T."""
+        return self.sums_of_squares(True)[1][0] + self.between_squares
+
+
+def class_moments(blocks: Blocks, K: int, kind: str = "full", pooled: bool = True) -> ClassMoments:
     """Moments of each class by one pass over blocks of rows.
 
     Parameters
@@ -131,18 +197,36 @@ def class_moments(blocks: Blocks, K: int) -> ClassMoments:
         Of Columns X (n, p) without a constant, integer codes y (n,) in 0..K-1, and weights (n,) >= 0 or None.
     K : int
         Classes.
+    kind, pooled
+        The covariances that the fit needs, as `fit_gaussian` has them.
 
     Returns
     -------
     ClassMoments
-        With the scatter of each class while K p^2 is at most twenty million, else with their sum only.
+        With the scatter of each class where the fit needs it, or while K p^2 is at most twenty million; else with their
+        sum; with the diagonals alone where p^2 is larger and the fit needs no more.
+
+    Raises
+    ------
+    EstimationError
+        The fit needs the scatter of each class, and K p^2 is more than a hundred million.
 
     Examples
     --------
     See `ClassMoments`.
     """
     p = blocks.arrays[0].shape[1]
-    return blocks.sum(partial(_block_moments, K=K, by_class=K * p * p <= MAX_SCATTER_NUMBERS))
+    needed = kind == "full" and not pooled
+    if needed and K * p * p > MAX_NEEDED_NUMBERS:
+        raise EstimationError(
+            f"{K} covariance matrices of {p:,} features are {K * p * p:,} numbers ({8e-9 * K * p * p:.1f} GB, several "
+            f"times over): at most {MAX_NEEDED_NUMBERS:,} are fitted. Pool the covariances (LDA), use "
+            'covariance="diag", or fewer features'
+        )
+    shape = (K, p, p) if needed or K * p * p <= MAX_SCATTER_NUMBERS else (p, p)
+    if kind != "full" and p * p > MAX_SCATTER_NUMBERS:
+        shape = (0, 0)
+    return blocks.sum(partial(_block_moments, K=K, shape=shape))
 
 
 def centred_by_class(X, y: ndarray, w: ndarray | None, K: int) -> Iterator[tuple]:
@@ -197,18 +281,24 @@ def class_ends(X, y: ndarray, w: ndarray | None, K: int) -> ClassEnds:
     return ClassEnds(low, high)
 
 
-def _block_moments(X, y: ndarray, w: ndarray | None, K: int, by_class: bool) -> ClassMoments:
+def _block_moments(X, y: ndarray, w: ndarray | None, K: int, shape: tuple[int, ...]) -> ClassMoments:
     p = X.shape[1]
     counts, means, low = np.zeros(K), np.zeros((K, p)), np.zeros((K, p))
-    scatter = np.zeros((K, p, p) if by_class else (p, p))
+    scatter = np.zeros(shape)
+    squares = None if scatter.ndim == 3 else np.zeros((K, p))
     for k, Z, f, n, mean in centred_by_class(X, y, w, K):
         # what the rounding of the mean left; without it a constant would seem to vary
         rest = (np.ones(len(Z)) if f is None else f) @ Z / n
         if f is not None:
             Z *= np.sqrt(f)[:, None]
-        S = scatter[k] if by_class else scatter
-        S += Z.T @ Z
-        S -= n * np.outer(rest, rest)
+        if squares is not None:
+            squares[k] = np.maximum(np.einsum("ij,ij->j", Z, Z) - n * rest**2, 0.0)
+        if scatter.size:
+            S = scatter[k] if scatter.ndim == 3 else scatter
+            S += Z.T @ Z
+            S -= n * np.outer(rest, rest)
+            # of a constant rounding may leave less than nothing
+            np.fill_diagonal(S, np.maximum(np.diagonal(S), 0.0))
         counts[k] = n
         means[k], low[k] = two_sum(mean, rest)
-    return ClassMoments(counts, means, scatter, low)
+    return ClassMoments(counts, means, scatter, low, squares)

@@ -77,25 +77,16 @@ def _ratio(a: ndarray, b: ndarray, apart: ndarray, p: int) -> ndarray:
     return np.where(worth, np.minimum(a, b) / np.where(worth, b, 1.0), 0.0)
 
 
-def _scatters(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
-    """Sample sizes and scatters, (g,) and (g, p, p)."""
-    if pooled:
-        return np.array([moments.n]), moments.within[None]
-    if not moments.by_class:
-        raise ValueError("the scatter of each class was not kept: K p^2 is too large")
-    return moments.counts, moments.scatter
-
-
 def _scales(moments: ClassMoments, pooled: bool) -> ndarray:
     """Within-class standard deviations, 1 for a constant, (g, p)."""
-    sizes, scatters = _scatters(moments, pooled)
-    variances = np.diagonal(scatters, axis1=1, axis2=2) / sizes[:, None]
+    sizes, squares = moments.sums_of_squares(pooled)
+    variances = squares / sizes[:, None]
     return np.sqrt(np.where(variances > 0, variances, 1.0))
 
 
 def _norms(moments: ClassMoments, pooled: bool) -> tuple[ndarray, ndarray]:
     """Sample sizes and squared Frobenius norms of the correlation matrices, (g,) each."""
-    sizes, scatters = _scatters(moments, pooled)
+    sizes, scatters = moments.scatters(pooled)
     squares = [
         np.sum((S / n / s / s[:, None]) ** 2) for n, S, s in zip(sizes, scatters, _scales(moments, pooled), strict=True)
     ]

@@ -57,20 +57,20 @@ def _rebuilt(reason, columns, classes, combinations, rows, needed) -> SingularDi
     return SingularDispersion(reason, columns, classes, combinations=combinations, rows=rows, needed=needed)
 
 
-def least_variances(total: ndarray, n: float, means: ndarray) -> ndarray:
+def least_variances(squares: ndarray, n: float, means: ndarray) -> ndarray:
     """Variances within classes up to which features count as constant, (p,).
 
     Parameters
     ----------
-    total : (p, p) ndarray
-        Scatter about the grand mean.
+    squares : (p,) ndarray
+        Sums of squares about the grand mean.
     n : float
         Rows.
     means : (K, p) ndarray
         Class means: the largest values of a feature that hardly varies about them.
     """
     rounding = 8 * np.finfo(float).eps * np.abs(means).max(axis=0)
-    return np.maximum(CONSTANT_SD_SHARE * np.sqrt(np.diag(total) / n), rounding) ** 2
+    return np.maximum(CONSTANT_SD_SHARE * np.sqrt(squares / n), rounding) ** 2
 
 
 def dependent_columns(R: ndarray, least: float = DEPENDENT_LENGTH_SHARE) -> dict[int, dict[int, float]]:

@@ -117,8 +117,8 @@ def read_formula(
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
     extras : mapping
-        "offset", "freq_weights", "weights": a column's name, or None; of a table in memory also a Series or an array
-        beside it.
+        "offset", "freq_weights", "weights", "trials": a column's name, or None; of a table in memory also a Series or
+        an array beside it. With trials the left side is a proportion of them.
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool

@@ -52,6 +52,11 @@ class Covariance:
             return self.options.get("used", np.inf) - 1
         return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
 
+    def to_dict(self, groups: list[str]) -> dict[str, Any]:
+        """Record of the covariance for a file, with the names of its groupings."""
+        names = ("name", "matrix", "description", "clusters", "options")
+        return {**{name: getattr(self, name) for name in names}, "groups": groups}
+
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
         """Read a covariance and the names of its groupings from what a file holds."""
@@ -59,6 +64,26 @@ class Covariance:
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
         return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
+
+
+class DeferredCovariance(Covariance):
+    """Covariance whose matrix is formed when it is first asked for.
+
+    Parameters
+    ----------
+    name, description
+        As of a `Covariance`.
+    form : callable
+        Without arguments; gives the matrix.
+    """
+
+    def __init__(self, name: str, description: str, form: Callable[[], ndarray]):
+        self.__dict__.update(name=name, description=description, clusters=(), options={}, form=form)
+
+    @cached_property
+    def matrix(self) -> ndarray:
+        """Covariance matrix, (p, p)."""
+        return self.__dict__["form"]()
 
 
 @dataclass(frozen=True)

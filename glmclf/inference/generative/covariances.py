@@ -41,9 +41,7 @@ def class_roots(moments: ClassMoments, what: str, roots: Sequence[ndarray] | Non
     """Triangular factors of each class's own scatter matrix."""
     if roots is not None:
         return list(roots)
-    if moments.scatter.ndim == 2:
-        raise EstimationError(f"{what} needs the scatter of each class: the moments hold the pooled one only")
-    return [scatter_root(S, n - 1, what) for S, n in zip(moments.scatter, moments.counts, strict=True)]
+    return [scatter_root(S, n - 1, what) for n, S in zip(*moments.scatters(pooled=False), strict=True)]
 
 
 def log_determinant(R: ndarray) -> float:

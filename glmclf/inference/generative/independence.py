@@ -22,6 +22,7 @@ from glmclf.core.naive_bayes.fit import NaiveBayesFit
 
 TABLES = ("bernoulli", "categorical")
 ROUNDED_REST_OF_CORRELATION = 1e-12  # 1 - r^2 below this is rounding
+ROUNDED_REST_OF_SQUARES = 1e-12  # share of a sum of squares about the mean, below which all values are equal
 
 
 class PairTest(NamedTuple):
@@ -144,6 +145,7 @@ def _of_numbers(families: Sequence[Family], levels: Any, X: ndarray) -> tuple[nd
         spread = (levels @ (D * D)).sum(axis=0) - N * grand**2
         share = 1 - between / spread
         constant = spread <= N * (8 * EPS * np.abs(filled).max(axis=0, initial=0.0)) ** 2
+        constant |= spread <= ROUNDED_REST_OF_SQUARES * (levels @ (D * D)).sum(axis=0)
         found = {
             "poisson": 2 * (xlogy(sums, mean).sum(axis=0) - xlogy(total, grand)),
             "exponential": 2 * (N * np.log(grand) - xlogy(n, mean).sum(axis=0)),
@@ -161,13 +163,14 @@ def _of_numbers(families: Sequence[Family], levels: Any, X: ndarray) -> tuple[nd
 def _correlations(X: ndarray, f: ndarray) -> ndarray:
     """-n log(1 - r^2) of pairs of numbers (n, q) on the rows that have both, (q, q); f are frequencies."""
     seen = ~np.isnan(X)
-    n_own = np.maximum(f @ seen, 1.0)
+    n_own = f @ seen
     X = np.where(seen, X, 0.0)
-    X = np.where(seen, X - f @ X / n_own, 0.0)
+    X = np.where(seen, X - f @ X / np.where(n_own > 0, n_own, 1.0), 0.0)
     S = seen * f[:, None]
     n, sums, products, squares = S.T @ seen, (X * f[:, None]).T @ seen, (X * f[:, None]).T @ X, (X**2).T @ S
     with np.errstate(all="ignore"):
         spread = squares - sums**2 / n
+        spread = np.where(spread > ROUNDED_REST_OF_SQUARES * squares, spread, np.nan)  # constant in rows that have both
         left = 1 - (products - sums * sums.T / n) ** 2 / (spread * spread.T)
         G = np.where((left > ROUNDED_REST_OF_CORRELATION) & (n > 2), -n * np.log(np.minimum(left, 1.0)), np.nan)
         return np.where((left <= ROUNDED_REST_OF_CORRELATION) & (n > 2) & (spread > 0) & (spread.T > 0), np.inf, G)
@@ -214,7 +217,7 @@ def _bivariate(X: ndarray, y: ndarray, w: ndarray | None, K: int, both: ndarray,
     means, scatter, n = np.zeros((K, 2)), np.zeros((K, 2, 2)), np.bincount(y, f, K)
     for k in range(K):
         own = f * (y == k)
-        means[k] = own @ X / max(n[k], 1.0)
+        means[k] = own @ X / (n[k] if n[k] > 0 else 1.0)
         D = X - means[k]
         scatter[k] = (D * own[:, None]).T @ D
     if not (n > 0).all():

@@ -15,7 +15,7 @@ from glmclf.core.discriminant import logit
 from glmclf.core.discriminant.influence import influence, odds_influence
 from glmclf.core.discriminant.quadratic import regressor_slopes, regressors
 from glmclf.core.gaussian import fit as gaussian
-from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.dispersion import Dispersion, stored_fields
 from glmclf.core.gaussian.fit import Gaussian, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends
 from glmclf.core.rows.blocks import Blocks
@@ -164,6 +164,10 @@ class DiscriminantResults(GenerativeResults):
         return self._fitted_classes.law.regularised
 
     @property
+    def _has_bic(self) -> bool:
+        return not self._regularised
+
+    @property
     def _maximum(self) -> bool:
         return not self._regularised
 
@@ -200,7 +204,7 @@ class DiscriminantResults(GenerativeResults):
         law = self._fitted_classes.law
         if self.model._pseudo:
             return self._means_table(np.full(law.means.shape, np.nan))
-        se = [np.sqrt(np.diag(law.dispersion(k).matrix) / n) for k, n in enumerate(law.counts)]
+        se = [np.sqrt(law.dispersion(k).variances / n) for k, n in enumerate(law.counts)]
         return self._means_table(np.array(se))
 
     def _means_table(self, values: ndarray) -> pd.DataFrame:
@@ -704,9 +708,9 @@ class DiscriminantResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "law": law,
-            "moments": {name: getattr(f.moments, name) for name in ClassMoments.__dataclass_fields__},
+            "moments": {name: a for name, a in stored_fields(f.moments).items() if a is not None},
             "factors": f.factors,
-            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,
             "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
             "facts": {name: getattr(self, name) for name in self._facts},

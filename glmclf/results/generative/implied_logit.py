@@ -247,6 +247,8 @@ class NaiveBayesLogit(ImpliedLogit):
 def quadratic_names(names: list[str], terms: dict[str, list[int]], kind: str) -> tuple[list[str], dict[str, list[int]]]:
     """Regressors of a quadratic logit, and the places of each term's: x, its squares, its products with others.
 
+    Names are unique: of ``a * b`` the feature is a:b, its square (a:b)^2, and the product of a and b (a):(b).
+
     Parameters
     ----------
     names : list of str
@@ -257,14 +259,35 @@ def quadratic_names(names: list[str], terms: dict[str, list[int]], kind: str) ->
     """
     constant, features = names[0], names[1:]
     if kind == "spherical":
-        square = [f"|{','.join(features)}|^2"] if len(features) < 4 else ["|x|^2"]
+        square = f"|{','.join(features)}|^2" if len(features) < 4 else "|x|^2"
+        named = _unique([*names], [(square, f"({square})")])
         places = {constant: [0], **{t: [j + 1 for j in at] for t, at in terms.items()}}
-        return [*names, *square], {**places, square[0]: [len(names)]}
+        return named, {**places, named[-1]: [len(names)]}
+    words = [f"({name})" if ":" in name else name for name in features]
     pairs = products(kind, len(features))
-    squares_and_products = [f"{features[i]}^2" if i == j else f"{features[i]}:{features[j]}" for i, j in pairs]
+    made = [
+        (f"{words[i]}^2", f"({features[i]})^2") if i == j else
+        (f"{words[i]}:{words[j]}", f"({features[i]}):({features[j]})")
+        for i, j in pairs
+    ]  # fmt: skip
+    of_feature: list[list[int]] = [[] for _ in features]
+    for place, pair in enumerate(pairs, start=len(names)):
+        for j in set(pair):
+            of_feature[j].append(place)
     places = {constant: [0]}
     for term, at in terms.items():
-        inside = set(at)
-        squares = [len(names) + m for m, pair in enumerate(pairs) if inside & set(pair)]
-        places[term] = [*(j + 1 for j in at), *squares]
-    return [*names, *squares_and_products], places
+        places[term] = [*(j + 1 for j in at), *sorted({place for j in at for place in of_feature[j]})]
+    return _unique([*names], made), places
+
+
+def _unique(names: list[str], more: list[tuple[str, str]]) -> list[str]:
+    """Names, and more of them: each the first of a pair unless that is taken, then the second, in as many parentheses
+    as make it unique."""
+    taken = set(names)
+    for name, other in more:
+        name = name if name not in taken else other
+        while name in taken:
+            name = f"({name})"
+        taken.add(name)
+        names.append(name)
+    return names

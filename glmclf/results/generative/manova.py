@@ -52,12 +52,12 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
             'term_tests() with covariance="spherical": one variance serves all features, which cannot be tested one by '
             "one; use wald_test_terms()"
         )
-    within, total = np.diagonal(moments.within), np.diagonal(moments.total)
+    within, total = moments.sums_of_squares(True)[1][0], moments.total_squares
     null = moments.n * np.log(total / moments.n)
     if law.pooled:
         statistic, df = null - moments.n * np.log(within / moments.n), moments.K - 1
     else:
-        own = np.diagonal(moments.scatter, axis1=1, axis2=2) / moments.counts[:, None]
+        own = moments.class_squares / moments.counts[:, None]
         statistic, df = null - moments.counts @ np.log(own), 2 * (moments.K - 1)
     rows = [(float(statistic[at].sum()), df * len(at)) for at in terms.values()]
     table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])

@@ -454,7 +454,7 @@ class NaiveBayesResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "statistics": record_as_dict(self._fit),
-            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "covariance": self._cov.to_dict(self._group_names),
             "facts": {name: getattr(self, name) for name in self._facts},
         }
 

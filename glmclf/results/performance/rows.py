@@ -153,7 +153,7 @@ def _tally_of(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions, par
 
         refuse_across(model._design)
     log_p, p, index = res._log_p(newdata, options.offset)
-    given = _new_weights(model, options)
+    given = {**_new_weights(model, options), **_new_trials(model, options)}
     left = None if model.formula is None else model._design.endog_name
     from glmclf.data.reading.outcomes import read_outcomes  # loads the readers of formulas
 
@@ -174,18 +174,32 @@ def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
     newdata, given = options.newdata, {"freq_weights": options.freq_weights, "weights": options.weights}
     if any(value is not None for value in given.values()):
         return given
-    columns = list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ()))
     named = {n: c for n, c in model._names.items() if n in given}
-    for keyword, column in named.items():
-        if column not in columns:
-            by_name = model.formula is not None and column != keyword
-            what = (
-                f'{keyword}="{column}", which the new data lack: add the column, or give'
-                if by_name
-                else (f"{keyword}= that are not among the new data: give")
-            )
-            raise DataError(f"the fit has {what} {keyword}= values of these rows; 1 counts each row once")
+    for keyword in named:
+        _check_there(model, keyword, newdata, f"{keyword}= values of these rows; 1 counts each row once")
     return {**given, **named}
+
+
+def _new_trials(model: Any, options: RowOptions) -> dict[str, Any]:
+    """Column of the new data with the trials of a proportion, unless their response is counts."""
+    if "trials" not in model._names or np.shape(options.endog)[1:] == (2,):
+        return {}
+    _check_there(model, "trials", options.newdata, "successes and failures of these rows as endog=")
+    return {"trials": model._names["trials"]}
+
+
+def _check_there(model: Any, keyword: str, newdata: Any, instead: str) -> None:
+    """Refuse new data without the column that a keyword of the fit named."""
+    column = model._names[keyword]
+    if column in list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ())):
+        return
+    by_name = model.formula is not None and column != keyword
+    what = (
+        f'{keyword}="{column}", which the new data lack: add the column, or give'
+        if by_name
+        else f"{keyword}= that are not among the new data: give"
+    )
+    raise DataError(f"the fit has {what} {instead}")
 
 
 def all_classes(res: Any, rows: ScoredRows, what: str) -> None:

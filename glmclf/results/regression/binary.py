@@ -243,11 +243,13 @@ class BinaryResults(
         labels = self.model._response.decode(events, missing)
         return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
-    @requires()
+    @requires(Needs.SPREAD)
     def get_prediction(
         self, newdata=None, which: str = "mean", offset=None, *, priors=None
     ) -> PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
+
+        Of a ridge the standard errors are posterior standard deviations.
 
         Parameters
         ----------
@@ -342,11 +344,16 @@ class BinaryResults(
         return _counts(self.model._rows.y, self.model._rows.trials)
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
+        if not self._has_spread:
+            return {".fitted": np.asarray(self.predict(newdata))}
         prediction = self.get_prediction(newdata)
         return {".fitted": np.asarray(prediction.predicted), ".se_fit": np.asarray(prediction.se)}
 
     def _row_columns(self) -> dict[str, Any]:
-        hat, resid = self._leverage, np.asarray(self.resid_dev)
+        resid = np.asarray(self.resid_dev)
+        if self._regularised:
+            return {".resid": resid}
+        hat = self._leverage
         with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone determines a coefficient
             cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
             standardised = resid / np.sqrt(1.0 - hat)

@@ -22,7 +22,7 @@ from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
-from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.frame import align, as_frame, labels
 from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
@@ -37,6 +37,7 @@ from glmclf.results.regression.levels import (
     beside,
     check_prediction,
     drawn_labels,
+    spelled,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.requires import Needs, requires
@@ -58,6 +59,26 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @cached_property
     def _saturated_value(self) -> float:
         return self.model._rows.blocks().sum_parts(partial(saturated_sum, level_residuals.saturated))
+
+    # -------------------------------------------------------------------------------------------------- names
+    @property
+    def _table_levels(self) -> list[Any]:
+        return self.model.levels if self._state.symmetric else self.model._equations
+
+    @property
+    def _param_names(self) -> list[str]:
+        if not self._state.symmetric:
+            return self.model._param_names
+        return [f"y{level}_{name}" for level in spelled(self.model.levels) for name in self.model.exog_names]
+
+    @property
+    def _param_index(self) -> pd.Index:
+        return labels(self.model.exog_names, self._table_levels)
+
+    def _header(self) -> list[tuple[str, str]]:
+        """Facts of the summary's header, without the reference where every level has coefficients."""
+        hidden = "Reference:" if self._state.symmetric else None
+        return [fact for fact in [*self.model._header(), *self._fit_header()] if fact[0] != hidden]
 
     # ---------------------------------------------------------------------------------------------- other bases
     @requires(Needs.MAXIMUM)
@@ -456,9 +477,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         return model._relative(offset_of_new_rows(align(column, name="offset", frame=table)))
 
-    @requires()
+    @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
         """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
+
+        Of a ridge the standard errors are posterior standard deviations.
 
         Parameters
         ----------
@@ -533,12 +556,18 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self.levels.index(self.model._equations[0])
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
-        return beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
+        classes = self.predict(newdata, which="class")
+        if self._has_spread:
+            return beside(self.get_prediction(newdata), classes, self.levels)
+        p = self.predict(newdata)
+        return {f".fitted_{level}": p[level].to_numpy() for level in self.levels} | {".class": classes.array}
 
     def _row_columns(self) -> dict[str, Any]:
-        found = self._influences if self._state.estimate.is_finite else _NO_INFLUENCE
         r = self.model._rows
         signed = level_residuals.deviance(r.y, r.trials, self._eta)
+        if self._regularised:
+            return {".resid": signed}
+        found = self._influences if self._state.estimate.is_finite else _NO_INFLUENCE
         return {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
 
     @requires(Needs.ROWS)

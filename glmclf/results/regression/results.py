@@ -36,6 +36,8 @@ from glmclf.results.requires import requires
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.separation import from_dict as separation_from
 
+OF_A_MAXIMUM = ("_flagged", "_rounded", "_digits")  # what is kept without rows of a maximum of the likelihood alone
+
 
 class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, Results):
     """Results of a regression: estimate and inference. Made by `fit`, not by hand.
@@ -74,6 +76,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     _places: Any = property(lambda self: self._state.places)
     _size: Any = property(lambda self: self._state.free_count)
     _value: Any = property(lambda self: self._state.value)
+    _unselected: Any = property(lambda self: self._state.unselected)
+    _has_spread: Any = property(lambda self: self._state.has_spread)
+    _has_tests: Any = property(lambda self: self._state.has_tests)
+    _regularised: Any = property(lambda self: self._state.penalised)
+    _deviation: Any = property(lambda self: self._state.deviation)
+    _estimator: Any = property(lambda self: self._state.name)
 
     def _remaining_error(self) -> float:
         """Distance to the maximum in standard errors, from the information or, for a pseudo-likelihood, as reported."""
@@ -126,6 +134,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
                 "Test combinations that are the same whichever of these columns is left out"
             )
+        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
+            names = np.array(self._param_names)[state.unselected][lost]
+            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
         if self._touches_infinity(R):
             raise ValueError(
                 f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
@@ -195,18 +206,13 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return np.nan if self._short else 1.0 - self._value / self._null_value
 
     @property
-    def _estimator(self) -> str:
-        """Name of the method of estimation in the summary."""
-        return self._state.estimate.name
-
-    @property
     def _short(self) -> bool:
         """Whether the fit did not reach the maximum of the likelihood, so that comparisons of maxima are NaN."""
         return not self.converged and not self._regularised
 
     @cached_property
     @requires()
-    def df_model(self) -> int:
+    def df_model(self) -> float:
         """Number of parameters, without the constant and omitted columns."""
         counted = self.model.df_model - (len(self._theta) - self._size)
         return max(0, counted)  # constraints may fix the constant, too
@@ -214,8 +220,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @property
     @requires()
     def df_resid(self) -> float:
-        """Observations less parameters, without omitted columns."""
-        return self.model.df_resid + (len(self._theta) - self._size)
+        """Observations less parameters, of a penalised fit effective ones, without omitted columns."""
+        return self.nobs - self._size
 
     @property
     def _k_counted(self) -> float:
@@ -320,7 +326,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if self._group_names:
             pairs = zip(self._group_names, self._cov.clusters, strict=True)
             facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return facts
+        return [*facts, *self._state.facts]
 
     def _notes(self) -> list[str]:
         """Notes of the summary."""
@@ -334,9 +340,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
                 f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
-        if self._state.combinations:
-            notes.append(omitted_note(self._state.combinations, self.model.exog_names))
-        notes += [*hauck_donner_notes(self), *digit_notes(self)]
+        notes += [*self._omitted_notes(), *hauck_donner_notes(self), *digit_notes(self)]
         if not self.converged:
             notes.append(
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
@@ -346,6 +350,10 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
+    def _omitted_notes(self) -> list[str]:
+        omitted = self._state.combinations
+        return [omitted_note(omitted, self.model.exog_names)] if omitted else []
+
     def _short_of_it(self) -> str:
         away = self.mle_retvals.get("remaining_error")
         if away is None:
@@ -353,10 +361,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return f", expected remaining error {away:.2g} standard errors; those are from the information at this point"
 
     # ---------------------------------------------------------------------------------------- keeping, moving
-    _facts: ClassVar[tuple[str, ...]] = (
-        *("llf", "_null_value", "df_model", "_fingerprint", "_flagged"),
-        *("_rounded", "_digits", "_units"),
-    )
+    _state_class: ClassVar[type[FitState]] = FitState
+    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint", "_units")
+
+    @property
+    def _remembered(self) -> tuple[str, ...]:
+        return self._facts if self._regularised else (*self._facts, *OF_A_MAXIMUM)
 
     def _remember(self) -> None:
         _ = self._null_maximised
@@ -377,7 +387,6 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             self.separation = renamed(self.separation, self.model, found.cone)
 
     def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix  # computes a deferred matrix
         fit = self._state.to_dict(self.method)
         if self.separation is not None:
             found: Any = self._state.estimate
@@ -390,8 +399,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "fit": fit,
-            "covariance": {**vars(self._cov), "groups": self._group_names},
-            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
+            "covariance": self._cov.to_dict(self._group_names),
+            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._remembered},
             **self._state.estimate.to_dict_beside(),
         }
 
@@ -400,12 +409,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
             separation, cone = separation_from(f["separation"], model)
-        self = cls(model, FitState.from_dict(stored, model._coordinates, cone), f["method"])
+        self = cls(model, cls._state_class.from_dict(stored, model._coordinates, cone), f["method"])
         self.separation = separation
         if f.get("reduction") is not None:
             null = f["reduction"]["null"]
             self.__dict__["_null_maximised"] = np.nan if null is None else null
-        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
+        self.__dict__.update({name: stored["facts"][name] for name in self._remembered})
         return self
 
     # ------------------------------------------------------------------------------------- linear predictors
