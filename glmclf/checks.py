@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 
 import numpy as np
 
+MAX_NAMES = 8  # names that a message lists
 F = TypeVar("F", bound=Callable[..., Any])
 NO_NUMBERS = (bool, np.timedelta64)  # subclasses of int and of numpy's integers all the same
 NO_PLACE = sys.maxsize
@@ -136,3 +137,9 @@ def either(known: Iterable[str]) -> str:
     """Words in quotes as a sentence lists them: "a", "b" or "c"."""
     *first, last = (f'"{word}"' for word in known)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def first_of(words: Sequence[str]) -> str:
+    """The first `MAX_NAMES` words as a message lists them, and how many more there are."""
+    more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
+    return ", ".join(words[:MAX_NAMES]) + more

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice
+from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -59,9 +59,8 @@ from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
-from glmclf.results.omitted import MAX_NAMES, check_new_rows, combination, empty_cell
+from glmclf.results.omitted import check_new_rows, combination, empty_cell
 from glmclf.results.regression.state import FitState
-from glmclf.results.separation import MAX_NAMES as MAX_SIGNS
 from glmclf.results.separation import Separation, separation_report
 
 if TYPE_CHECKING:
@@ -599,7 +598,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Report of separation from a cone of the columns not omitted; for messages only without `all_signs`."""
         from glmclf.core.separation.limit import wide_cone
 
-        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_SIGNS))
+        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_NAMES))
         return separation_report(self, wide_cone(cone, coordinates), signs, gone)
 
     def _detect(self) -> Separation | None:

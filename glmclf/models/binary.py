@@ -197,7 +197,7 @@ class BinaryModel(Model[BinaryResults]):
 
 
 class Logit(BinaryModel):
-    __doc__ = """Logistic regression: log(p / (1 - p)) = x'b.
+    """Logistic regression: log(p / (1 - p)) = x'b.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood sum_i w_i (y_i log p_i + (m_i - y_i) log(1 - p_i)); the
     default standard errors assume that this model is right. exp(b) is the ratio of the odds for one unit of x.
@@ -219,11 +219,12 @@ class Logit(BinaryModel):
     PSI           2.3787
     dtype: float64
     """
+
     link = links.LogitLink()
 
 
 class Probit(BinaryModel):
-    __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
+    """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are
@@ -246,11 +247,12 @@ class Probit(BinaryModel):
     PSI          1.4263
     dtype: float64
     """
+
     link = links.ProbitLink()
 
 
 class CLogLog(BinaryModel):
-    __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
+    """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an
@@ -271,9 +273,5 @@ class CLogLog(BinaryModel):
     dose         22.041
     dtype: float64
     """
+
     link = links.CLogLogLink()
-
-
-_PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in BinaryModel.__subclasses__():
-    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

@@ -32,7 +32,7 @@ from glmclf.results.regression.state import FitState
 if TYPE_CHECKING:
     from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-METHODS = ("irls", "newton", "bfgs", "lbfgs")
+CONSTRAINED_METHODS = ("irls", "newton", "bfgs", "lbfgs")
 
 Fitted = TypeVar("Fitted")
 
@@ -118,7 +118,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
 
     if method == "sgd":
         raise NotImplementedError('method="sgd" with fit_constrained is not available: use "irls"')
-    check_choice("method", method, METHODS)
+    check_choice("method", method, CONSTRAINED_METHODS)
     cov_type = cov_type or ("HC0" if model._pseudo else "nonrobust")
     model._check_covariance(cov_type)
     keywords = model._cov_keywords(cov_type, cov_kwds)

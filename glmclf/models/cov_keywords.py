@@ -28,7 +28,7 @@ from glmclf.models.fit_options import check_seed
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
-NOTHING, ROUNDING = 1e-12, 1e-24
+NO_VARIANCE_SHARE, NO_VARIANCE = 1e-12, 1e-24
 ORDER = ("first", "second")  # names of groupings in messages
 MAX_ROWS_NAMED = 5  # rows that a message names
 
@@ -169,7 +169,7 @@ def _lost_spread(found: Covariance, context: Context) -> str:
     few = bool(found.clusters) and min(found.clusters) <= context.size  # the rank is low with so few clusters
     if few or len(found.clusters) == 2:
         return ""
-    if values[0] > NOTHING * values[-1] and values[-1] > ROUNDING:
+    if values[0] > NO_VARIANCE_SHARE * values[-1] and values[-1] > NO_VARIANCE:
         return ""
     return (
         "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of some "

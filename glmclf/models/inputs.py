@@ -64,7 +64,8 @@ class ModelData:
 class Inputs:
     """A response and columns read from arrays or by a formula, before anything is fitted.
 
-    Subclasses name their coding keywords (`event`, `reference`, ...) and build the response.
+    Subclasses name their coding keywords (`event`, `reference`, ...) and build the response. A line ``{parameters}`` of
+    their docstring stands for the sections of that of their base class.
     """
 
     _variables: ClassVar[tuple[str, ...]] = ("offset", "freq_weights", "weights")
@@ -73,6 +74,12 @@ class Inputs:
     _no_covariances: ClassVar[tuple[str, ...]] = ()
     _rows_: Any  # FitRows or None
     _results_class: ClassVar[Any]
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        about, shared = cls.__doc__, cls.__base__.__doc__ if cls.__base__ else None
+        if about is not None and shared is not None:  # python -OO leaves none
+            cls.__doc__ = about.replace("{parameters}", shared.split("\n", 2)[-1].strip())
 
     @classmethod
     def _coder(cls, coding: dict[str, Any]) -> Callable:

@@ -26,7 +26,7 @@ from glmclf.models.stream import Stream
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
-MAX_MISS = 1e-6  # share of the sum of squares that a combination near a constant may miss, to be examined row by row
+CONSTANT_MISS = 1e-6  # share of the sum of squares that a combination may miss of a constant, to be examined row by row
 
 
 class FitRows:
@@ -270,7 +270,7 @@ class FitRowsInParts(FitRows):
             w = found / scale
             rest = columns.sum(lambda X, w=w: X.times(1.0 - X @ w)) / scale
             found = found + np.linalg.lstsq(G, rest, rcond=None)[0]
-            if n - 2.0 * (found @ rest) + found @ G @ found > MAX_MISS * n and not w.any():
+            if n - 2.0 * (found @ rest) + found @ G @ found > CONSTANT_MISS * n and not w.any():
                 return 0
         w = found / scale
         return int(columns.sum(lambda X: Largest(np.abs(X @ w - 1.0).max(initial=0.0))) < 1e-8)

@@ -10,14 +10,13 @@ import numpy as np
 from glmclf.checks import check_choice
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
-from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve
+from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve
 from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RULES = ("youden", "closest", "cost")
 SIZE = (5.2, 5.0)
 
 
@@ -74,7 +73,7 @@ def roc(
     'AUC 0.883 (0.761 to 1.000)'
     """
     if cut is not None:
-        check_choice("cut", cut, RULES)
+        check_choice("cut", cut, CUT_RULES)
     check_alpha(alpha)
     many, title = _curves(res, newdata, event, names, rows, "roc"), ""
     curves: dict[str, RocCurve] = {}

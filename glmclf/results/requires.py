@@ -174,7 +174,7 @@ PENALISED = Refusal(
         "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
     },
 )
-REFIT = Refusal(
+NO_REFIT = Refusal(
     Kind.REFIT,
     NotImplementedError,
     "{name} of a refit after selection: {why}",
@@ -251,7 +251,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             '{name} of a regularised fit: a penalty is in it. Use vif(of="design")',
             only=("vif",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
     ),
     Needs.MLE: (
@@ -273,7 +273,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "{name} of a penalised fit: it compares maximum likelihood fits",
             only=("compare_conditional",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
         REDUCED,
         Refusal(

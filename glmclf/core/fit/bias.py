@@ -26,9 +26,9 @@ from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Multino
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.rows.observations import linear_predictors
 
-KINDS = ("firth", "median")
-NAMES = {"firth": "Mean BR (Firth)", "median": "Median BR"}
-MAX_ENTRIES = 2**18  # entries of the largest temporary array
+REDUCTIONS = ("firth", "median")
+REDUCTION_TITLES = {"firth": "Mean BR (Firth)", "median": "Median BR"}
+MAX_ADJUSTMENT_ENTRIES = 2**18  # entries of the arrays of an adjusted score that are handled at a time
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class ReducedEstimate(Estimate):
     def name(self) -> str:
         """Name of what was reduced, and whether the intercept was corrected."""
         assert self.reduction is not None
-        return NAMES[self.reduction.kind] + (", FLIC" if self.flic else "")
+        return REDUCTION_TITLES[self.reduction.kind] + (", FLIC" if self.flic else "")
 
     @property
     def notes(self) -> list[str]:
@@ -146,8 +146,8 @@ class AdjustedScore:
     """
 
     def __init__(self, kind: str, objective: Objective, basis: ndarray | None = None):
-        if kind not in KINDS:
-            raise ValueError(f"{kind!r} is no bias reduction; choose one of {', '.join(map(repr, KINDS))}")
+        if kind not in REDUCTIONS:
+            raise ValueError(f"{kind!r} is no bias reduction; choose one of {', '.join(map(repr, REDUCTIONS))}")
         several = isinstance(objective, MultinomialObjective)
         if several and kind == "median":
             raise NotImplementedError("median bias reduction of several equations is not available")
@@ -237,7 +237,7 @@ class AdjustedScore:
 
 def _chunks(X, b: ndarray, offset, times, width: int) -> Iterator[tuple[Any, ndarray, Any]]:
     """Rows of a block, their linear predictors and multiplicities, so few that arrays of `width` columns stay small."""
-    step = max(256, MAX_ENTRIES // width)
+    step = max(256, MAX_ADJUSTMENT_ENTRIES // width)
     for start in range(0, X.shape[0], step):
         rows = slice(start, start + step)
         part = X[rows]

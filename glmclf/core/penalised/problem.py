@@ -31,7 +31,7 @@ from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.errors import EstimationError
 
 VIOLATED = "the optimality conditions do not hold"
-KKT_TOL = 1e-8  # violation of the optimality conditions, as a share of the score's scale, beyond which there is none
+KKT_TOL = 1e-8  # violation of the optimality conditions, over the scale of the score, up to which a fit has converged
 MIN_RIDGE_SHARE = 1e-8  # share of the information above which a ridge is far from its rounding
 MAX_INFORMATION_COST = 25.0  # cost of a pass with the information for a ridge to use it, in passes for the gradient
 MAX_FACTORED_SIZE = 3000  # coefficients up to which an information is formed once, for standard errors

@@ -22,7 +22,7 @@ from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
 from glmclf.data.source.base import Source
-from glmclf.data.source.one_table import WHOLE, OneTable
+from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
 from glmclf.errors import DataError, MissingDataError
@@ -167,7 +167,7 @@ def responded(response: Respond, source: Source, reader: Reader, survey: TableSu
 def surveyed(source: Source, reader: Reader) -> TableSummary:
     """Summary of all parts, transforms memorised on the way; a table in memory is settled once and for all."""
     if isinstance(source, OneTable):
-        return reader.summary(source.settled(reader), WHOLE)
+        return reader.summary(source.settled(reader), WHOLE_TABLE)
     columns, memories = reader.wanted, reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
     source.ledger.check(survey.digests)

@@ -18,7 +18,7 @@ from glmclf.errors import DataError
 AGAIN = "it must give the same tables each time"
 WRAP = 2**64
 ODD = np.uint64(0x9E3779B97F4A7C15)
-MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
+HASH_OF_MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _codes(values: Any) -> ndarray:
     codes, categories = np.asarray(column.values.codes), column.values.categories
     inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
     if len(categories) and inner.kind in ("number", "bool"):
-        return np.append(_of_numbers(np.asarray(inner.values), None), MISSING)[codes]
+        return np.append(_of_numbers(np.asarray(inner.values), None), HASH_OF_MISSING)[codes]
     return _of_labels(codes, categories)
 
 
@@ -90,7 +90,7 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     codes = pd.util.hash_array(bits)
     lost = np.isnan(numbers) if missing is None else missing | np.isnan(numbers)
     if lost.any():
-        codes[lost] = MISSING
+        codes[lost] = HASH_OF_MISSING
     return codes
 
 
@@ -102,7 +102,7 @@ def _below_floats(values: ndarray, numbers: ndarray) -> ndarray:
 
 def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
     words = np.array([*map(str, labels)], dtype=object)
-    return np.append(pd.util.hash_array(words, categorize=False), MISSING)[codes]  # the last one is of code -1
+    return np.append(pd.util.hash_array(words, categorize=False), HASH_OF_MISSING)[codes]  # the last one is of code -1
 
 
 @functools.lru_cache(maxsize=4)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.triangular import times_inverse
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative.covariances import scatter_root
@@ -79,7 +79,7 @@ def mahalanobis(moments: ClassMoments, root: ndarray | None = None) -> Mahalanob
     p, K, n, nu = moments.p, moments.K, moments.counts, moments.n - moments.K
     if root is None:
         root = scatter_root(moments.within, nu, "The distance of two classes is")
-    M = solve_triangular(root, moments.apart.T, trans="T").T
+    M = times_inverse(moments.apart, root)
     squared = nu * ((M[:, None] - M[None]) ** 2).sum(axis=2)
     inverse = 1 / n[:, None] + 1 / n[None]
     F = squared * (nu - p + 1) / (inverse * p * nu)

@@ -14,13 +14,14 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.gaussian.dispersion import Dispersion
-from glmclf.core.gaussian.fit import Gaussian, log_softmax
+from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.constants import LOG_2PI
+from glmclf.core.numerics.softmax import log_softmax
 
-LOG_2PI = math.log(2 * math.pi)
 ROUNDED_SHARE_OF_DETERMINANT = 1e-10  # share of a determinant that is left without the row, below which it is rounding
 ROUNDED_TOLERANCE = 1e-12  # a tolerance below this is rounding of a scatter matrix
-MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the covariance matrices that are handled at a time
+MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the matrices of rows that are handled at a time
 
 
 class Left(NamedTuple):

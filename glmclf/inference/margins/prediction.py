@@ -10,12 +10,13 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import check_choice
-from glmclf.inference.hypotheses.wald import EPS, critical_value
+from glmclf.core.numerics.constants import EPS
+from glmclf.inference.hypotheses.wald import critical_value
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
-WHICH = ("mean", "linear")
+INTERVAL_PREDICTIONS = ("mean", "linear")
 INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
@@ -120,7 +121,7 @@ class Prediction:
     df: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("which", self.which, WHICH, INTERVALS)
+        check_choice("which", self.which, INTERVAL_PREDICTIONS, INTERVALS)
 
     @cached_property
     def predicted(self) -> ndarray:

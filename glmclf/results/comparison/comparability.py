@@ -16,7 +16,7 @@ from glmclf.core.rows.streamed import side_by_side
 from glmclf.errors import DataError
 from glmclf.results.base import Results
 
-ROUNDING = 1e-10  # relative difference of sums of a column that another machine may make
+SUMS_RTOL = 1e-10  # relative difference of sums of a column that another machine may make
 
 
 def is_joint(res: Any) -> bool:
@@ -371,7 +371,7 @@ def columns_apart(a: Any, b: Any) -> list[str]:
 
 
 def _same_sums(x: ndarray, y: ndarray) -> bool:
-    return x.shape == y.shape and np.allclose(x, y, rtol=ROUNDING, atol=0.0)
+    return x.shape == y.shape and np.allclose(x, y, rtol=SUMS_RTOL, atol=0.0)
 
 
 def measures(res: Any) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import MAX_NAMES
 from glmclf.core.design.columns import expandable
 from glmclf.core.fit.precision import expected_digits
 from glmclf.core.rows.blocks import Blocks
@@ -14,7 +15,6 @@ from glmclf.errors import InferenceWarning, warn
 from glmclf.results.separation import spelled
 
 MIN_DIGITS, NO_DIGITS = 8.0, 1.0  # correct digits below which the summary has a note, and a warning is given
-MAX_NAMES = 8  # names in a warning
 NEGLIGIBLE = 6.0  # orders of magnitude below its standard error, from which an estimate counts as 0
 
 

@@ -25,7 +25,7 @@ from glmclf.inference.specification.moment_tests import MomentTest
 from glmclf.results.separation import instead
 
 MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
-COLUMNS = ["statistic", "df", "pvalue", "groups"]
+TEST_COLUMNS = ["statistic", "df", "pvalue", "groups"]
 
 
 class RiskRows(NamedTuple):
@@ -85,7 +85,7 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
     rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
     for name, test in tests_of_moments(res).items():
         rows[name] = (*test, 0)
-    return pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=TEST_COLUMNS)
 
 
 def gof_groups(res: Any, groups: int) -> pd.DataFrame:

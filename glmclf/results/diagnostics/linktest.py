@@ -17,7 +17,7 @@ from glmclf.core.rows.streamed import Gathered, RowsElsewhereError
 from glmclf.data.design.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 
-NAMES = ["_cons", "_hat", "_hatsq"]
+LINKTEST_TERMS = ["_cons", "_hat", "_hatsq"]
 NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
 
 
@@ -81,7 +81,7 @@ def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
         raise ValueError(
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
-    design = ArrayDesign(NAMES, 1, model._design.endog_name)
+    design = ArrayDesign(LINKTEST_TERMS, 1, model._design.endog_name)
     without_offset = {"formula": None, "_has_offset": False, "_offset_column": None}
     other = model._copy_with(keep=("_ranges",), _design=design, _rows_=rows, **without_offset)
     try:

@@ -50,7 +50,7 @@ from glmclf.results.requires import Needs, requires
 if TYPE_CHECKING:
     from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
-MODEL_BASED = {
+COVARIANCE_NOTES = {
     "nonrobust": "Standard errors are from the inverse information (the laws of the classes are assumed to be right).",
     "expected": "Standard errors are from the inverse expected information (the laws are assumed to be right).",
 }
@@ -123,8 +123,8 @@ class DiscriminantResults(GenerativeResults):
     def _covariance(
         model, fitted: GaussianFit, cov_type: str, keywords, blocks
     ) -> tuple[Covariance, list[str], PriorParts | None]:
-        if cov_type in MODEL_BASED:
-            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), [], None
+        if cov_type in COVARIANCE_NOTES:
+            return Covariance(cov_type, np.zeros((0, 0)), COVARIANCE_NOTES[cov_type]), [], None
         return _robust(model, fitted, cov_type, keywords, blocks)
 
     # ----------------------------------------------------------------------------------------------- the classes
@@ -311,7 +311,7 @@ class DiscriminantResults(GenerativeResults):
                 self, labels, logit.to_raw(law, self._reduced), self._cov, None, self._reduced, self._to_raw
             )
         b = logit.coefficients(law)
-        if self._cov.name in MODEL_BASED:
+        if self._cov.name in COVARIANCE_NOTES:
             return ImpliedLogit(self, labels, b, self._cov, logit.DiscriminantCovariance(law))
         return ImpliedLogit(self, labels, b, self._cov, None, logit.coefficients(law.shifted()), self._to_raw)
 
@@ -420,7 +420,7 @@ class DiscriminantResults(GenerativeResults):
 
         def of(seen: ndarray, rows: ndarray) -> ndarray:
             X = values[np.ix_(rows, np.flatnonzero(seen))]
-            if self._cov.name in MODEL_BASED and self._reduced is None:
+            if self._cov.name in COVARIANCE_NOTES and self._reduced is None:
                 return logit.log_odds_covariance(self._law.marginal(seen), X, priors_free)
             return self._quadratic_form(seen, X, priors_free)
 
@@ -471,7 +471,7 @@ class DiscriminantResults(GenerativeResults):
         self.__dict__.pop("discriminant", None)
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has its own exact covariance: fit without it')
-        blocks = None if cov_type in MODEL_BASED else self.model._blocks()
+        blocks = None if cov_type in COVARIANCE_NOTES else self.model._blocks()
         found = self._covariance(self.model, self._fitted_classes, cov_type, keywords, blocks)
         self._cov, self._group_names, self._prior_parts = found
         self._keywords = keywords

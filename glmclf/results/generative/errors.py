@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.gaussian.fit import (
-    log_softmax,
-)
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
+from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.generative import discriminant as diagnostics

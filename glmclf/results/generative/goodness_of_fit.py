@@ -11,10 +11,8 @@ from numpy import ndarray
 
 from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest, PossibleOutcomes
-from glmclf.results.diagnostics.goodness_of_fit import COLUMNS, check_groups, group_table
+from glmclf.results.diagnostics.goodness_of_fit import TEST_COLUMNS, check_groups, group_table
 from glmclf.results.requires import Needs, requires
-
-MAX_ENTRIES = 2**20  # entries of a temporary array
 
 
 class PosteriorTests:
@@ -81,7 +79,7 @@ class PosteriorTests:
             "groups of risk": (*self._posterior_test(counts, by_group, n_groups * q), n_groups),
             "sum of squares": (*self._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
         }
-        return pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
+        return pd.DataFrame.from_dict(found, orient="index", columns=TEST_COLUMNS)
 
     @requires(Needs.LIKELIHOOD)
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
@@ -184,7 +182,7 @@ class PosteriorTests:
             raise type(error)(str(error).replace("compare_conditional()", "gof_test()")) from None
         form = res._logit_form()
         m, K = form.coefficients.shape[1], counts.shape[1]
-        size = max(16, MAX_ENTRIES // (K * (c + m * K)))
+        size = max(16, moment_tests.MAX_MOMENT_ENTRIES // (K * (c + m * K)))
 
         def blocks() -> Iterator[tuple[Any, slice, PossibleOutcomes, ndarray]]:
             for part, rows in self._in_blocks(size):

@@ -22,7 +22,7 @@ from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
 
-KINDS = ("difference", "ratio", "odds ratio")
+COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
 SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 Variables = str | Sequence[str] | Mapping[str, Any] | None
@@ -192,7 +192,7 @@ class AdjustedPredictions(LabelledEstimates):
         ValueError
             One cell; ratios of linear predictors.
         """
-        check_choice("comparison", comparison, KINDS)
+        check_choice("comparison", comparison, COMPARISONS)
         check_choice("contrast", contrast, PAIRS)
         check_choice("adjust", adjust, contrasts.ADJUSTMENTS)
         if getattr(self.results, "_regularised", False):

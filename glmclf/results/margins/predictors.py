@@ -17,14 +17,13 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.design.feature_design import MISSING_LEVEL
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
-
-MISSING_LEVEL = "(missing)"
 
 
 class LinearPredictors:

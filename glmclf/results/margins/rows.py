@@ -23,7 +23,7 @@ from glmclf.inference.margins.averages import Average, EffectSums, Ends, Grouped
 from glmclf.results.margins.predictors import LinearPredictors
 
 # kinds of columns that may be factors, counts or dummies; dates may not
-KINDS = ("number", "bool", "label", "category")
+COUNTABLE_KINDS = ("number", "bool", "label", "category")
 
 
 class WantedAverage(NamedTuple):
@@ -218,16 +218,21 @@ class ObservedRows(RowsInMemory):
     table : DataFrame
         Columns that the design uses.
     weights : (n,) ndarray
+        Those of the rows times their trials.
     offset : ndarray or None
     codes : (n,) integer ndarray, optional
         Groups.
     groups : int
     fitted : bool
         Whether they are the rows of the fit.
+    trials : (n,) ndarray, optional
+        Numbers of trials, of counts.
     """
 
-    def __init__(self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
-        self.source, self.table, self.weights = source, table, weights
+    def __init__(
+        self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False, trials=None
+    ):
+        self.source, self.table, self.weights, self.trials = source, table, weights, trials
         self.offset, self.fitted, self.groups = offset, fitted, 1
         self.codes: ndarray | None = None
 
@@ -265,7 +270,9 @@ class ObservedRows(RowsInMemory):
         """Subset of the rows."""
         offset = None if self.offset is None else self.offset[there]
         codes = None if self.codes is None else self.codes[there]
-        return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
+        trials = None if self.trials is None else self.trials[there]
+        rows = {"table": self.table[there], "weights": self.weights[there], "trials": trials}
+        return self._changed(**rows, offset=offset, codes=codes)
 
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
@@ -426,7 +433,7 @@ def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     if r.trials is not None:
         weights = weights * r.trials
-    return ObservedRows(source, source.table(), weights, r.offset, fitted=True)
+    return ObservedRows(source, source.table(), weights, r.offset, fitted=True, trials=r.trials)
 
 
 # ------------------------------------------------------------------------------------------------------- in parts
@@ -629,7 +636,7 @@ class _SeenValues:
 
         design = self._rows.source.design
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
-        names = [name for name in design.variables if kinds.get(name, "number") in KINDS]
+        names = [name for name in design.variables if kinds.get(name, "number") in COUNTABLE_KINDS]
 
         def part(rows: ObservedRows) -> _SideBySide:
             return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)

@@ -23,7 +23,7 @@ from glmclf.errors import (
 from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-from glmclf.inference.performance.validation import METHODS
+from glmclf.inference.performance.validation import VALIDATION_METHODS
 from glmclf.results.performance.rows import all_classes, scored_rows
 from glmclf.results.tables.frames import notebook
 
@@ -133,7 +133,7 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
     rows = scored_rows(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
-    check_choice("method", method, METHODS)
+    check_choice("method", method, VALIDATION_METHODS)
     if method != "cv" and folds is not None:
         raise TypeError(f'folds= is for method="cv", not {method!r}')
     reps = check_whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)

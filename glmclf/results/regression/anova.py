@@ -24,9 +24,9 @@ from glmclf.results.requires import Needs, check_needs
 
 def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     """See `LikelihoodTests.anova`."""
-    if not is_whole(type) or type not in tests.TYPES:
+    if not is_whole(type) or type not in tests.ANOVA_TYPES:
         raise ValueError(f"type={type!r}: choose 1, 2 or 3")
-    check_choice("test", test, tests.TESTS)
+    check_choice("test", test, tests.ANOVA_TESTS)
     if test != "wald":
         check_needs(res, f'anova(test="{test}")', Needs.LIKELIHOOD, Needs.OBJECTIVE)
     if test == "score":

@@ -19,7 +19,7 @@ from glmclf.results.regression.anova import flat_columns
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import PenalisedLikelihood
 
-SPANNED = 1e-9  # share of a shift up to which its remainder is rounding
+MAX_SHIFT_REST = 1e-9  # share of a shift up to which its remainder is rounding
 
 
 class LikelihoodCriterion:
@@ -135,7 +135,7 @@ def _without(directions: ndarray, shift: ndarray) -> ndarray:
     if not shift.any():
         return shift
     left = shift - directions @ np.linalg.lstsq(directions, shift, rcond=None)[0]
-    return left if np.abs(left).max() > SPANNED * np.abs(shift).max() else np.zeros(len(shift))
+    return left if np.abs(left).max() > MAX_SHIFT_REST * np.abs(shift).max() else np.zeros(len(shift))
 
 
 def _beside_a_constant(X: Any) -> tuple:

@@ -330,7 +330,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        check_choice("method", method, iia.METHODS)
+        check_choice("method", method, iia.IIA_TESTS)
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')

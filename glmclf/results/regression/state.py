@@ -17,7 +17,7 @@ from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
 
-KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
+STORED_KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ class FitState:
             "method": method,
             "exact": found.exact,
             "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in found.omitted.items()},
-            **{name: None for name in KINDS},
+            **{name: None for name in STORED_KINDS},
             **found.to_dict(),
         }
 
