@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_WIDTH = 22  # characters of an estimate with its standard error
+WIDEST_ESTIMATE = 22  # characters of an estimate with its standard error
 
 
 # ---------------------------------------------------------------------------------------------------- summaries
@@ -54,7 +54,7 @@ def with_se(x: float, se: float) -> str:
     power = math.floor(math.log10(se)) if 0 < se < math.inf else 0
     places = 3 if -2 <= power < 1 else min(1 - power, 300) if power < 0 else max(0, 2 - power)
     text = f"{x:.{places}f} ({se:.{places}f})"
-    return text if len(text) <= MAX_WIDTH else f"{x:.6g} ({se:.3g})"
+    return text if len(text) <= WIDEST_ESTIMATE else f"{x:.6g} ({se:.3g})"
 
 
 # -------------------------------------------------------------------------------------------- regression tables
