@@ -344,7 +344,7 @@ class DiscriminantResults(GenerativeResults):
             lambda X: regressors(law, X - law.centre),
             lambda X, y: influence(law, X, y, f.moments),
             logit.coefficients(law.shifted()),
-            logit.DiscriminantCovariance(law.shifted()).full(),
+            logit.DiscriminantCovariance(law.shifted()),
         )
 
     # ------------------------------------------------------------------------------------------------- predicting
