@@ -243,7 +243,9 @@ def test_a_declared_bernoulli_has_two_values_whichever_occur(values, families, s
             assert d.values({"x": [1.0], "one": [type(values[0])(value)]})[1].tolist() == [value]
 
 
-@pytest.mark.parametrize("code, levels", [("k", ["u", "v", "w"]), ("C(k)", ["u", "v", "w"]), ("C(s, levels=['v', 't'])", ["v", "t"])])
+@pytest.mark.parametrize(
+    "code, levels", [("k", ["u", "v", "w"]), ("C(k)", ["u", "v", "w"]), ("C(s, levels=['v', 't'])", ["v", "t"])]
+)
 def test_declared_levels_without_rows_stay_where_tables_are_smoothed(code, levels):
     data = table().assign(s="v", k=pd.Categorical(["v", "u"] * 30, categories=["u", "v", "w"]))
     smoothed, plain = (read(f"x + {code}", data, smoothed=on) for on in (True, False))

@@ -53,7 +53,7 @@ def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
     """Derivatives of `regressors` where x changes by d, (n, m)."""
     out = np.zeros((len(D), _width(law)))
     out[:, 1 : law.p + 1] = d
-    moved = d.any(axis=0)
+    moved = (d != 0).any(axis=0)
     for i, j, columns in _runs(law):
         if moved[i].any():
             out[:, columns] = d[:, i] * D[:, j] + D[:, i] * d[:, j]

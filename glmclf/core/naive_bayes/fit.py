@@ -464,13 +464,13 @@ class NaiveBayesFit:
         for fitted, span in self._spans():
             p = fitted.family.p
             W, slopes = fitted.class_covariance(), own[:, :, span].reshape(*own.shape[:2], p, -1)
-            V[..., 0] += np.einsum("kj,ek->ek", W[..., 0, 0], own[..., 0]) + np.einsum("kjt,ekjt->ek", W[..., 0, 1:], slopes)
+            V[..., 0] += W[..., 0, 0].sum(axis=1) * own[..., 0] + np.einsum("kjt,ekjt->ek", W[..., 0, 1:], slopes)
             both = np.einsum("kjst,ekjs->ekjt", W[..., 1:, 1:], slopes) + W[..., 0, 1:] * own[:, :, 0, None, None]
             V[:, :, span] += both.reshape(*own.shape[:2], -1)
             loadings = fitted.shared_loadings()
             if loadings is not None:
                 inside = J[:, :, span].reshape(*J.shape[:2], p, -1)
-                shares = np.einsum("kj,ek->ej", loadings[..., 0], J[..., 0]) + np.einsum("kjt,ekjt->ej", loadings[..., 1:], inside)
+                shares = J[..., 0] @ loadings[..., 0] + np.einsum("kjt,ekjt->ej", loadings[..., 1:], inside)
                 common[..., 0] += shares @ loadings[..., 0].T
                 common[:, :, span] += np.einsum("ej,kjt->ekjt", shares, loadings[..., 1:]).reshape(*J.shape[:2], -1)
         return (V[:, 1:] + V[:, :1] + common).reshape(len(J), -1)

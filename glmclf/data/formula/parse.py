@@ -98,7 +98,8 @@ def written_order(formula: str) -> list[str]:
 
 def no_features(formula: str, constant: Sequence[str] = ()) -> FormulaError:
     """The error for a right side without anything to classify by; `constant` was there, with one level."""
-    also = f" {quoted(constant)} {'have' if len(constant) > 1 else 'has'} one level in the rows used." if constant else ""
+    have = "have" if len(constant) > 1 else "has"
+    also = f" {quoted(constant)} {have} one level in the rows used." if constant else ""
     return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.{also}')
 
 

@@ -19,7 +19,7 @@ class DeltaCovariance:
     J : (E, p) ndarray
         Gradients of the estimates.
     V : (p, p) ndarray, ClosedFormCovariance, DiscriminantCovariance or None
-        Covariance of the parameters, of which products J V and the diagonal are taken; None where F has their part, too.
+        Covariance of the parameters, of which products J V and the diagonal are taken; None where F has their part.
     F : (m, E) ndarray or csc_array, optional
         A factor of what comes from the rows being a sample.
     lost : (E,) bool ndarray, optional
