@@ -13,29 +13,30 @@ from typing import Any, NoReturn
 
 from glmclf import registry
 
-BINARY, REGRESSIONS = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
-GENERATIVE, DISCRIMINANTS = registry.lower_case(*registry.GENERATIVE), registry.lower_case("discriminant")
+BINARY, REGRESSION_NAMES = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
+GENERATIVE_NAMES, DISCRIMINANTS = registry.lower_case(*registry.GENERATIVE), registry.lower_case("discriminant")
 #: models that have an option, for options that not all models have
 HAVE = {
     "event": BINARY,
-    "reference": (*registry.lower_case("multinomial"), *GENERATIVE),
-    "offset": REGRESSIONS,
-    "method": REGRESSIONS,
-    "exponentiate": REGRESSIONS,
-    "reps": REGRESSIONS,
-    "seed": REGRESSIONS,
-    "priors": GENERATIVE,
-    "prior_smoothing": GENERATIVE,
-    "discriminant": GENERATIVE,
-    "covariance": GENERATIVE,
+    "reference": (*registry.lower_case("multinomial"), *GENERATIVE_NAMES),
+    "offset": REGRESSION_NAMES,
+    "trials": BINARY,
+    "method": REGRESSION_NAMES,
+    "exponentiate": REGRESSION_NAMES,
+    "reps": REGRESSION_NAMES,
+    "seed": REGRESSION_NAMES,
+    "priors": GENERATIVE_NAMES,
+    "prior_smoothing": GENERATIVE_NAMES,
+    "discriminant": GENERATIVE_NAMES,
+    "covariance": GENERATIVE_NAMES,
     "divisor": DISCRIMINANTS,
     "shrinkage": DISCRIMINANTS,
     "target": DISCRIMINANTS,
     "ridge": DISCRIMINANTS,
-    "bias_reduction": (*REGRESSIONS, "lda"),
+    "bias_reduction": (*REGRESSION_NAMES, "lda"),
     "flic": ("logit",),
-    "separation": REGRESSIONS,
-    "collinear": REGRESSIONS,
+    "separation": REGRESSION_NAMES,
+    "collinear": REGRESSION_NAMES,
     "families": registry.lower_case("naive_bayes"),
     "multinomial": registry.lower_case("naive_bayes"),
     "pooled": registry.lower_case("naive_bayes"),
@@ -49,6 +50,7 @@ OPTIONS = {
     "offset": ("COL", "column added to the linear predictor"),
     "freq_weights": ("COL", "column of counts: how many equal rows a row stands for"),
     "weights": ("COL", "column of sampling weights"),
+    "trials": ("COL", "column of the numbers of trials of which the response is the proportion of successes"),
     "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
     "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\""),
     "cov_type": ("TYPE", "{cov_types} (default: nonrobust)"),
@@ -78,8 +80,9 @@ OPTIONS = {
 }
 FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # options that are keywords of fit()
 COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of one covariance type
-NUMBERS = ("prior_smoothing", "ridge", "smoothing")
-WORDS = ("offset", "freq_weights", "weights", "missing", "covariance", "divisor", "target", "unknown", "pooled")
+NUMBER_OPTIONS = ("prior_smoothing", "ridge", "smoothing")
+ROW_WORDS = ("offset", "freq_weights", "weights", "trials", "missing")
+WORD_OPTIONS = (*ROW_WORDS, "covariance", "divisor", "target", "unknown", "pooled")
 #: a Python keyword with its value, if any; not within a formula, as in C(g, Treatment(reference=1))
 KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
@@ -330,9 +333,9 @@ def families(text: str) -> dict[str, str]:
 
 def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
     """Keywords of the model."""
-    found = {name: getattr(args, name) for name in WORDS}
+    found = {name: getattr(args, name) for name in WORD_OPTIONS}
     given = {name: text for name, text in vars(args).items() if name in OPTIONS and text is not None}
-    found |= {name: number(given[name], name) for name in NUMBERS if name in given}
+    found |= {name: number(given[name], name) for name in NUMBER_OPTIONS if name in given}
     levels = [name for name in ("event", "reference") if name in given]
     found |= {name: response_level(given[name], args.formula, frame) for name in levels}
     if "subset" in given:

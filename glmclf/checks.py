@@ -7,6 +7,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+MAX_NAMES = 8  # names that a message lists
+
 
 def is_whole(value: Any, least: float = -np.inf) -> bool:
     """Whether a value is a whole number of at least `least`; a truth value is none."""
@@ -51,3 +53,9 @@ def either(known: Iterable[str]) -> str:
     """Words in quotes as a sentence lists them: "a", "b" or "c"."""
     *first, last = (f'"{word}"' for word in known)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def first_of(words: Sequence[str]) -> str:
+    """The first `MAX_NAMES` words as a message lists them, and how many more there are."""
+    more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
+    return ", ".join(words[:MAX_NAMES]) + more

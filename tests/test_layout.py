@@ -92,6 +92,19 @@ def test_every_module_belongs_to_a_layer(repository):
     assert {layer(m) for m in modules(repository)} - {"__init__"} <= set(LAYERS) | OUTSIDE
 
 
+def test_a_constant_is_defined_once(repository):
+    """What a name bounds, or lists, is to be read in one place."""
+    places = {}
+    for module, path in modules(repository).items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            for target in targets:
+                for name in ast.walk(target) if target else ():
+                    if isinstance(name, ast.Name) and len(name.id) > 1 and name.id.isupper():
+                        places.setdefault(name.id, []).append(module)
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
 def test_core_and_inference_know_no_tables(repository):
     wrong = [f"{m} imports {name}" for m, names, _ in cases(repository) if layer(m) in ARRAYS_ONLY
              for name in names if name.split(".")[0] in {"pandas", "patsy", "narwhals"}]
@@ -246,6 +259,19 @@ def test_classes_that_are_imported_late(loaded):
     assert public == {*glmclf.__all__, "datasets", "errors", "formula", "plots", "sklearn"}
     with pytest.raises(AttributeError, match="module 'glmclf' has no attribute 'LDS'"):
         glmclf.LDS
+
+
+def test_it_works_without_docstrings_and_assertions(repository):
+    """Programs that run under python -OO have neither."""
+    code = ("import glmclf, glmclf.formula.api, glmclf.plots, glmclf.sklearn\n"
+            "assert False, 'this goes away'\n"
+            "table = glmclf.datasets.load('spector')\n"
+            "print([getattr(glmclf, name).from_formula('GRADE ~ GPA + TUCE', table).fit().model.__doc__ for name in "
+            "('Logit', 'MNLogit', 'LDA', 'NaiveBayes')])\n"
+            "print(glmclf.formula.api.logit('GRADE ~ GPA', table).fit().summary())\n")
+    found = subprocess.run([sys.executable, "-OO", "-B", "-c", code], cwd=repository, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("[None, None, None, None]") and "Logit Regression Results" in found.stdout
 
 
 def test_submodules_need_no_import_of_their_own(loaded, repository):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,12 +11,14 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import scalar_maximum
-from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.asked import named
 from glmclf.data.response.response import BinaryResponse
+from glmclf.data.response.trials import speaks_of_trials
+from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.models.base import Model
+from glmclf.models.inputs import Inputs
 from glmclf.results.regression.binary import BinaryResults
 
 __all__ = ["Logit", "Probit", "CLogLog"]
@@ -39,11 +42,15 @@ class BinaryModel(Model[BinaryResults]):
         How many equal observations each row stands for.
     weights : (n,) array_like or str, optional
         Sampling weights.
+    trials : (n,) array_like or str, optional
+        Number of trials of each row, of which the response is the proportion of successes: the fit is that of
+        successes = response * trials, which must be whole, and failures. R's ``glm(p ~ x, binomial, weights = n)``.
     missing : {"drop", "raise", "none"}
         What to do with rows that hold a missing value.
     """
 
     link: ClassVar[links.Link]
+    _variables = (*Inputs._variables, "trials")
     _coding: ClassVar[dict[str, Any]] = {"event": None}
     _results_class = BinaryResults
 
@@ -56,10 +63,35 @@ class BinaryModel(Model[BinaryResults]):
         offset: Any = None,
         freq_weights: Any = None,
         weights: Any = None,
+        trials: Any = None,
         missing: str = "drop",
     ) -> None:
-        keywords = {"event": event, "offset": offset, "freq_weights": freq_weights, "weights": weights}
-        self._from_arrays(endog, exog, missing, keywords)
+        weighted = {"freq_weights": freq_weights, "weights": weights, "trials": trials}
+        self._from_arrays(endog, exog, missing, {"event": event, "offset": offset, **weighted})
+
+    def _split(self, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        coding, extras = super()._split(keywords)
+        if "trials" in extras and coding["event"] is not None:
+            raise DataError(f"event={coding['event']!r} with trials=: the response is the proportion of the events")
+        return coding, extras
+
+    def _start_with(self, read: Any, keywords: dict[str, Any]) -> None:
+        if "trials" in read.extras:
+            read = replace(read, response=replace(read.response, name=read.design.endog_name))
+        super()._start_with(read, keywords)
+        if self._response.kind == "fraction" and "freq_weights" in self._names and self._weights_are_trials():
+            warn(
+                f"{self.endog_names} times freq_weights is a whole number in every row: if the weights are numbers of "
+                f'trials, of which {self.endog_names} is the proportion of successes, say trials="'
+                f'{self._names["freq_weights"]}" instead (or successes + failures on the left side). As freq_weights '
+                "they mean that many equal rows of that fraction each, and standard errors are far smaller",
+                InferenceWarning,
+            )
+
+    def _weights_are_trials(self) -> bool:
+        """Whether frequency weights make whole numbers of successes of all fractions."""
+        whole, broken = self._rows.total(lambda y, _, w: speaks_of_trials(y, w))
+        return bool(whole and not broken)
 
     @classmethod
     def _coder(cls, coding: dict[str, Any]):
@@ -100,7 +132,7 @@ class BinaryModel(Model[BinaryResults]):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        inner = scalar_maximum(objective, start - float(typical(objective.blocks)[0]))
+        inner = scalar_maximum(objective, start - float(objective.blocks.middle(3)[0][0]))
         return inner - float(shift[0])
 
     def _start(self) -> ndarray:
@@ -166,7 +198,7 @@ class BinaryModel(Model[BinaryResults]):
 
 
 class Logit(BinaryModel):
-    __doc__ = """Logistic regression: log(p / (1 - p)) = x'b.
+    """Logistic regression: log(p / (1 - p)) = x'b.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood sum_i w_i (y_i log p_i + (m_i - y_i) log(1 - p_i)); the
     default standard errors assume that this model is right. exp(b) is the ratio of the odds for one unit of x.
@@ -188,11 +220,12 @@ class Logit(BinaryModel):
     PSI           2.3787
     dtype: float64
     """
+
     link = links.LogitLink()
 
 
 class Probit(BinaryModel):
-    __doc__ = """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
+    """Probit regression: p = Phi(x'b), Phi the standard normal distribution function.
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. b is the change of a latent normal index, in its standard deviations, for one unit of x. The tails are
@@ -215,11 +248,12 @@ class Probit(BinaryModel):
     PSI          1.4263
     dtype: float64
     """
+
     link = links.ProbitLink()
 
 
 class CLogLog(BinaryModel):
-    __doc__ = """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
+    """Complementary log-log regression: p = 1 - exp(-exp(x'b)).
 
     `fit` maximises the Bernoulli (or binomial) log-likelihood; the default standard errors are from the observed
     information. exp(b) is a ratio of hazards: the model of a proportional-hazards process seen once at the end of an
@@ -240,9 +274,5 @@ class CLogLog(BinaryModel):
     dose         22.041
     dtype: float64
     """
+
     link = links.CLogLogLink()
-
-
-_PARAMETERS = str(BinaryModel.__doc__).split("\n", 2)[2].strip()
-for _model in BinaryModel.__subclasses__():
-    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

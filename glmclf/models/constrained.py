@@ -31,7 +31,7 @@ from glmclf.results.regression.state import FitState
 if TYPE_CHECKING:
     from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-METHODS = ("irls", "newton", "bfgs", "lbfgs")
+CONSTRAINED_METHODS = ("irls", "newton", "bfgs", "lbfgs")
 
 Fitted = TypeVar("Fitted")
 
@@ -115,10 +115,10 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     """Fit under constraints, as `ConstrainedFits.fit_constrained` documents."""
     from glmclf.core.fit.constraints import ConstrainedEstimate, maximise_within
 
-    if method not in METHODS:
+    if method not in CONSTRAINED_METHODS:
         if method == "sgd":
             raise NotImplementedError('method="sgd" with fit_constrained is not available: use "irls"')
-        raise ValueError(f"method={method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}")
+        raise ValueError(f"method={method!r} is unknown; choose one of {', '.join(map(repr, CONSTRAINED_METHODS))}")
     cov_type = cov_type or ("HC0" if model._pseudo else "nonrobust")
     model._check_covariance(cov_type)
     keywords = model._cov_keywords(cov_type, cov_kwds)
@@ -183,7 +183,8 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray, 
     Directions left free are orthonormal in the rows, theta = origin + E inv(U) eta with X E = (orthonormal) U, equation
     by equation: then neither units nor an ill-conditioned design matter.
     """
-    from glmclf.core.fit.constraints import Constraint, Within, free_parameters
+    from glmclf.core.fit.constraints import Constraint, free_parameters
+    from glmclf.core.fit.restricted import Within
 
     k, n_eta = len(model.exog_names), model._likelihood.n_eta
     T = triangular_factor(objective.blocks)

@@ -26,7 +26,7 @@ from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
 
-KINDS = ("full", "diag", "spherical")
+COVARIANCE_KINDS = ("full", "diag", "spherical")
 __all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
@@ -122,7 +122,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
-        for name, known in (("covariance", KINDS), ("divisor", DIVISORS)):
+        for name, known in (("covariance", COVARIANCE_KINDS), ("divisor", DIVISORS)):
             if not isinstance(options[name], str) or options[name] not in known:
                 raise ValueError(f"{name}={options[name]!r}: choose one of {', '.join(map(repr, known))}")
         shrinkage, target = options["shrinkage"], options["target"]
@@ -445,7 +445,7 @@ def _weighted(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray |
 
 
 class LDA(DiscriminantModel):
-    __doc__ = """Linear discriminant analysis: normal classes with one covariance matrix.
+    """Linear discriminant analysis: normal classes with one covariance matrix.
 
     `fit` maximises the joint likelihood sum_i f_i (log pi_y + log phi(x_i; mu_y, Sigma)); the log-odds are then linear
     in x, with slopes Sigma^-1 (mu_k - mu_0), and `discriminant` gives their standard errors and tests as MNLogit does.
@@ -468,11 +468,12 @@ class LDA(DiscriminantModel):
     bill_length_mm  -0.6234     1.1148
     body_mass_g     -0.0042    -0.0105
     """
+
     _pooled = True
 
 
 class QDA(DiscriminantModel):
-    __doc__ = """Quadratic discriminant analysis: normal classes with a covariance matrix each.
+    """Quadratic discriminant analysis: normal classes with a covariance matrix each.
 
     `fit` maximises the joint likelihood sum_i f_i (log pi_y + log phi(x_i; mu_y, Sigma_y)); the log-odds are quadratic
     in x, and `discriminant` gives the coefficients of x, their squares and products with standard errors and tests.
@@ -490,9 +491,5 @@ class QDA(DiscriminantModel):
     >>> round(res.llf, 3), res.k_params
     (-3716.416, 17)
     """
+
     _pooled = False
-
-
-_PARAMETERS = str(DiscriminantModel.__doc__).split("\n", 2)[2].strip()
-for _model in (LDA, QDA):
-    _model.__doc__ = str(_model.__doc__).format(parameters=_PARAMETERS)

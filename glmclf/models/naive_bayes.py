@@ -12,7 +12,14 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.core.gaussian.moments import class_ends
-from glmclf.core.naive_bayes.families import FAMILIES, Categorical, Defect, Family, GaussianFamily, MultinomialFamily
+from glmclf.core.naive_bayes.families import (
+    FAMILY_CLASSES,
+    Categorical,
+    Defect,
+    Family,
+    GaussianFamily,
+    MultinomialFamily,
+)
 from glmclf.core.naive_bayes.fit import (
     NaiveBayesFit,
     Record,
@@ -36,7 +43,7 @@ from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
 __all__ = ["NaiveBayes"]
 MAX_NAMED = 6  # zero cells, or features, that a message spells out
-ROUNDING = 1e-10  # share of a feature's standard deviation below which its deviation within a class counts as 0
+MAX_SD_REST = 1e-10  # share of a feature's standard deviation below which its deviation within a class counts as 0
 
 
 class NaiveBayes(GenerativeModel[NaiveBayesResults]):
@@ -282,7 +289,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sd = np.concatenate([_spreads(f, s) for f, s in zip(grouped(self._families), record.statistics)], axis=1)
         large = ~(sd * MIN_SD <= 1).all(axis=0)
-        small = ~large & (sd < MIN_SD).any(axis=0) & (sd.max(axis=0) < MIN_SD / ROUNDING)
+        small = ~large & (sd < MIN_SD).any(axis=0) & (sd.max(axis=0) < MIN_SD / MAX_SD_REST)
         for j in np.flatnonzero(small).tolist():  # too small, but not constant
             small[j] = self._varies(j, sd[:, j] < MIN_SD)
         if (large | small).any():
@@ -402,7 +409,7 @@ def _family(feature: Feature, pooled: bool) -> Family:
         return Categorical(feature.cells)
     if feature.family == "multinomial":
         return MultinomialFamily(feature.cells)
-    return FAMILIES[feature.family]()
+    return FAMILY_CLASSES[feature.family]()
 
 
 def _side_by_side(

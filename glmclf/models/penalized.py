@@ -28,7 +28,6 @@ from glmclf.errors import (
     PerfectSeparationError,
     warn,
 )
-from glmclf.inference.covariance.types import Covariance
 from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs
 from glmclf.models.penalty_options import (
@@ -353,7 +352,6 @@ class Regularization(Inputs):
         """Undo the centring of the offset in an estimate, which shifts parameters without a penalty alone."""
         if not shift.any():
             return found
-        assert found.b is not None
         b = shift
         if found.symmetric:
             B = self._contrasts_of_levels().clip(0.0).T @ shift.reshape(-1, k)  # 0 for the reference
@@ -374,20 +372,19 @@ class Regularization(Inputs):
 
     def _penalised(self, wanted: PenaltyOptions, start: ndarray | None, refit: bool = False) -> Any:
         """Result of one penalised fit; `start` is in the model's parameters."""
-        from glmclf.results.regression.penalized import REFIT, WORDS
-        from glmclf.results.regression.state import FitState
+        from glmclf.results.regression.penalized_state import NONE, POSTERIOR, REFIT, WORDS, PenalisedState
 
         found: Any
         found, omitted = self._one(wanted, start, refit)
         check_penalised_converged(found.fit, wanted)
         coordinates = self._coordinates_without(omitted)  # type: ignore[attr-defined]
-        cov = self._posterior(found, coordinates, wanted, refit)
-        found = found.widened(coordinates).with_all_coefficients(coordinates)
-        found = replace(found, constant=self._constant_column())
+        found = replace(found.widened(coordinates), constant=self._constant_column())
+        without = self._pseudo or (wanted.L1_wt > 0 and wanted.alpha.any())
+        spread = REFIT if refit else NONE if without else POSTERIOR
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
-        return self._penalized_results_class(self, FitState.of(found, (cov, []), coordinates), method)
+        return self._penalized_results_class(self, PenalisedState.of_fit(found, spread, coordinates), method)
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:
@@ -401,18 +398,6 @@ class Regularization(Inputs):
                 "penalty is singular to rounding: alpha is too small for columns that are combinations of others, or "
                 "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
             ) from None
-
-    def _posterior(
-        self, found: PenalisedEstimate, coordinates: Coordinates, wanted: PenaltyOptions, refit: bool
-    ) -> Covariance:
-        """Covariance of the model's parameters, NaN where there is none."""
-        from glmclf.results.regression.penalized import NONE, POSTERIOR, REFIT, WORDS, SpreadCovariance
-
-        p, name = coordinates.size, REFIT if refit else POSTERIOR
-        if not refit and (self._pseudo or (wanted.L1_wt > 0 and wanted.alpha.any())):
-            return Covariance(NONE, np.full((p, p), np.nan), WORDS[NONE])
-        assert found.spread is not None
-        return SpreadCovariance(name, WORDS[name], found.spread, coordinates)
 
     def _check_free(
         self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray

@@ -15,7 +15,7 @@ from glmclf.errors import ConvergenceWarning, DataWarning, warn
 from glmclf.models.fit_options import check_options
 from glmclf.models.progress import reporter_of
 
-METHODS = ("elastic_net",)
+PENALIZED_METHODS = ("elastic_net",)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def check_method(method: Any, alpha: Any) -> None:
     """Raise ValueError for an unknown method, naming the counterparts of statsmodels' methods."""
     if isinstance(alpha, str):
         raise ValueError(f"alpha={alpha!r}: a number or one for each column; a path has alphas=, a solver method=")
-    if method in METHODS:
+    if method in PENALIZED_METHODS:
         return
     if isinstance(method, str) and method in ("l1", "l1_cvxopt_cp"):
         raise ValueError(

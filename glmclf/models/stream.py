@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from glmclf.core.rows.blocks import PROTOTYPE_ROWS
 from glmclf.data.source.base import Place, Source, of_part, of_rows
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.source.kept import Room
@@ -15,7 +16,6 @@ from glmclf.data.source.kept import Room
 if TYPE_CHECKING:
     from glmclf.data.reading.reader import Reader
 
-PROTOTYPE_ROWS = 16
 
 
 class _Watching:

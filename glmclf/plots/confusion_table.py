@@ -63,7 +63,7 @@ def confusion(
     with np.errstate(invalid="ignore"):
         shares = counts / totals
     levels = [layout.wrapped(labelling.plain(level), 18) for level in table.columns]
-    tall = max(0.75, 0.2 + layout.LINE * max(1 + level.count("\n") for level in levels))
+    tall = max(0.75, 0.2 + layout.LINE_HEIGHT * max(1 + level.count("\n") for level in levels))
     side = max(1.0 if len(levels) < 5 else 0.8, tall)
     axes = layout.axes(ax, (side * len(levels) + 2.6, side * len(levels) + 2.0))
     room = min(layout.inches(axes)) * (1.0 if ax is None else 0.65)  # a user's layout spends some on labels
@@ -95,7 +95,7 @@ def _cells(ax: Axes, counts: ndarray, shares: ndarray, room: float) -> None:
     words = [[f"{_count(n)}\n{_share(s)}" for n, s in zip(*row)] for row in zip(counts, shares)]
     widest = max(len(part) for row in words for word in row for part in word.split("\n"))
     cell = room / K
-    size = float(np.clip(min(cell / (widest * layout.LETTER), cell / (2.4 * layout.LINE)) * 10, 2.5, 10.5))
+    size = float(np.clip(min(cell / (widest * layout.LETTER), cell / (2.4 * layout.LINE_HEIGHT)) * 10, 2.5, 10.5))
     for i, row in enumerate(words):
         for j, word in enumerate(row):
             colour = "white" if shares[i, j] > DARK else "black"
@@ -105,7 +105,7 @@ def _cells(ax: Axes, counts: ndarray, shares: ndarray, room: float) -> None:
 def _letters(room: float, levels: list[str], usual: float) -> float:
     """Font size at which the labels of rows do not overlap."""
     lines = max(1 + level.count("\n") for level in levels)
-    return float(np.clip(usual * room / len(levels) / ((lines + 0.3) * layout.LINE), 2.5, usual))
+    return float(np.clip(usual * room / len(levels) / ((lines + 0.3) * layout.LINE_HEIGHT), 2.5, usual))
 
 
 def _count(n: float) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf.plots import labelling, layout
-from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
+from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RULES = ("youden", "closest", "cost")
 SIZE = (5.2, 5.0)
 
 
@@ -70,8 +69,8 @@ def roc(
     >>> fig.axes[0].get_legend().get_texts()[0].get_text()
     'AUC 0.883 (0.761 to 1.000)'
     """
-    if cut is not None and cut not in RULES:
-        raise ValueError(f"cut={cut!r}: choose one of {', '.join(map(repr, RULES))}")
+    if cut is not None and cut not in CUT_RULES:
+        raise ValueError(f"cut={cut!r}: choose one of {', '.join(map(repr, CUT_RULES))}")
     check_alpha(alpha)
     many, title = _curves(res, newdata, event, names, rows, "roc"), ""
     curves: dict[str, RocCurve] = {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WHOLE = ("poisson", "multinomial")  # families of whole numbers
+COUNT_FAMILIES = ("poisson", "multinomial")  # families of whole numbers
 MAX_LEAD = 50.0  # log-odds at which leads are clipped before contours are drawn
 RESOLUTION, RESOLUTION_SEPARATED = 160, 40  # grid points on each axis by default; of a separated fit
 MAX_FIXED_NAMED = 4  # fixed variables that the label of an axis names
@@ -151,7 +151,7 @@ class _Grid:
         if (self.decided < 0).all():
             raise DataError(f"predictions are NaN over all of {x} and {y}, with {self.fixed}: hold others, by at=")
         self.leads = self._leads()
-        self.whole = any(self._family(name) in WHOLE for name in (x, y))  # no border between whole numbers
+        self.whole = any(self._family(name) in COUNT_FAMILIES for name in (x, y))  # no border between whole numbers
 
     # ---------------------------------------------------------------------------------------------------- the rows
     def _check_axis(self, name: Any, table: pd.DataFrame) -> None:
@@ -213,7 +213,7 @@ class _Grid:
         family = self._family(name)
         if number and family != "bernoulli" and self.source.levels_of(name, table) is None:
             mean = float(np.average(values.to_numpy(dtype=float), weights=weights))
-            return round(mean) if family in WHOLE else mean
+            return round(mean) if family in COUNT_FAMILIES else mean
         counts = weights.reset_index(drop=True).groupby(values.reset_index(drop=True), observed=True).sum()
         return counts.idxmax()
 
@@ -224,7 +224,7 @@ class _Grid:
         if not len(values) or values.min() == values.max():
             raise DataError(f'"{name}" has {"no value" if not len(values) else "one value"} in the rows: no region')
         ends = np.linspace(values.min(), values.max(), resolution)
-        return np.unique(ends.round()) if self._family(name) in WHOLE else ends
+        return np.unique(ends.round()) if self._family(name) in COUNT_FAMILIES else ends
 
     # --------------------------------------------------------------------------------------------------- decisions
     def _rows(self, table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -319,7 +319,7 @@ class _Grid:
             data.draw_rows(ax, self.shown, self.x, self.y, self.levels)
         ends: list[Any] = [ax.set_xlim, ax.set_ylim]
         for name, values, limits in zip((self.x, self.y), self.values, ends):
-            margin = 0.02 * (values[-1] - values[0]) + (0.5 if self._family(name) in WHOLE else 0.0)
+            margin = 0.02 * (values[-1] - values[0]) + (0.5 if self._family(name) in COUNT_FAMILIES else 0.0)
             limits(values[0] - margin, values[-1] + margin)
 
     def _least(self, k: int) -> float:

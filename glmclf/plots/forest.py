@@ -14,6 +14,7 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
+from glmclf.results.comparison.regression_table import OMITTED
 from glmclf.results.margins.effects import MarginalEffects
 from glmclf.results.tables.frames import ratio_name
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ENDS = ["Conf. Int. Low", "Conf. Int. Upp."]
-OMITTED, UNKNOWN = "(omitted)", "(not determined)"
+END_COLUMNS = ["Conf. Int. Low", "Conf. Int. Upp."]
+UNKNOWN = "(not determined)"
 EDGE = {"<": 0.012, ">": 0.988}  # share of the width at which arrows are drawn
 
 
@@ -105,7 +106,7 @@ def coefficients(
     cells = {name: _by_level(fits[name], table, shown, exponentiate) for name, table in tables.items()}
     heading = _heading(list(fits.values()), exponentiate)
     cov = {str(one.cov_type) for one in fits.values()}
-    with_ends = any(ENDS[0] in t for t in tables.values())
+    with_ends = any(END_COLUMNS[0] in t for t in tables.values())
     x = (
         f"{heading}, {labelling.percent(alpha)} interval ({', '.join(sorted(cov))})"
         if with_ends
@@ -148,7 +149,7 @@ def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.D
     table = res.odds_ratios(alpha=alpha, units=units, method=method)
     new = {table.columns[0]: "coef"}
     if len(table.columns) > 2:
-        new |= dict(zip(table.columns[-2:], ENDS))
+        new |= dict(zip(table.columns[-2:], END_COLUMNS))
     return table.rename(columns=new)
 
 
@@ -184,7 +185,7 @@ def _by_level(res: Any, table: pd.DataFrame, shown: list[str], ratio: bool) -> d
 
 def _rows(table: pd.DataFrame, known: set[Any], ratio: bool) -> Rows:
     estimate = table["coef"].to_numpy(dtype=float)
-    low, high = (table[c].to_numpy(dtype=float) if c in table else np.full(len(table), np.nan) for c in ENDS)
+    low, high = (table[c].to_numpy(dtype=float) if c in table else np.full(len(table), np.nan) for c in END_COLUMNS)
     gone = table["_omitted"].to_numpy()
     words = {np.inf: "inf", -np.inf: "\N{MINUS SIGN}inf", 0.0: "0" if ratio else ""}
     note = [

@@ -22,7 +22,7 @@ GREY, PALE = "0.45", "0.85"  # reference lines, grid lines
 MAX_CHARACTERS = 28  # characters in a line of a label
 LEGEND_CHARACTERS = 42  # characters in a line of a legend beside the plot
 ROW = 0.32  # height of a line of a row label, in inches
-LINE = 0.17  # distance of lines of text at the usual size, in inches
+LINE_HEIGHT = 0.17  # distance of lines of text at the usual size, in inches
 DODGE = 0.15  # distance of the marks of several series in a row, in inches
 LETTER = 0.085  # width of an average letter, in inches
 MIN_FONT_SIZE = 5.0  # points, of letters that can be read
@@ -241,7 +241,7 @@ def _best_fit(
     for width in widths:
         text = [wrapped(label, width) for label in labels]
         lines = [line for label in text for line in label.split("\n")]
-        needs = (max(map(len, lines)) + 5) * LETTER / 10, (len(lines) + 0.4 * len(text)) * LINE / 10
+        needs = (max(map(len, lines)) + 5) * LETTER / 10, (len(lines) + 0.4 * len(text)) * LINE_HEIGHT / 10
         fits = min(size, room[0] / needs[0], room[1] / needs[1])
         if fits > best[1]:
             best = text, fits
@@ -250,7 +250,8 @@ def _best_fit(
 
 def stacked(labels: Sequence[str], series: int = 1) -> tuple[np.ndarray, float]:
     """Places of labels below each other, in inches from the top, and the inches that they need."""
-    need = [max(LINE * (1 + label.count("\n")), DODGE * series) + (0.13 if series == 1 else 0.25) for label in labels]
+    around = 0.13 if series == 1 else 0.25
+    need = [max(LINE_HEIGHT * (1 + label.count("\n")), DODGE * series) + around for label in labels]
     ends = np.cumsum(need)
     return ends - np.array(need) / 2, float(ends[-1])
 
@@ -265,7 +266,7 @@ def row_labels(
     if not own:
         middles = (places[1:] + places[:-1]) / 2
         apart = np.diff(np.r_[0.0, middles, total]) * 0.75 * inches(ax)[1] / total  # a user's layout may need some
-        shrunk = min(1.0, float(np.min(apart / [LINE * (1 + label.count("\n")) for label in labels])))
+        shrunk = min(1.0, float(np.min(apart / [LINE_HEIGHT * (1 + label.count("\n")) for label in labels])))
     ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
 
 
@@ -299,7 +300,7 @@ def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:
     steep = widest * LETTER * size / 10 > apart
     if steep:
         longer = [wrapped(name) for name in names]
-        fits = [10 * apart / LINE / (1 + max(label.count("\n") for label in some)) for some in (labels, longer)]
+        fits = [10 * apart / LINE_HEIGHT / (1 + max(label.count("\n") for label in some)) for some in (labels, longer)]
         labels, fit = (longer, fits[1]) if fits[0] < min(MIN_FONT_SIZE, fits[1]) else (labels, fits[0])
         size = min(size, max(2.5, fit))
     ax.set_xticks(places, labels, rotation=90 if steep else 0, fontsize=size)

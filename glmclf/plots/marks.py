@@ -88,9 +88,9 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
     width, tall = layout.inches(ax)
     size = layout.small(ax)
     lines = sum(1 + layout.wrapped(label).count("\n") for label in labels)
-    if not own and lines * layout.LINE * size / 10 > 0.6 * tall:
+    if not own and lines * layout.LINE_HEIGHT * size / 10 > 0.6 * tall:
         words = shortened(labels, max(6, int(0.4 * width / (layout.LETTER * size / 10))))
-        size = min(size, 0.7 * tall / len(words) / layout.LINE * 10)
+        size = min(size, 0.7 * tall / len(words) / layout.LINE_HEIGHT * 10)
         options: dict[str, Any] = {"loc": inside, "fontsize": size}
         found = layout.key_of(ax, handles, [layout.wrapped(w, len(w)) for w in words], **options)
         found.get_frame().set(alpha=0.8, linewidth=0)
@@ -144,7 +144,7 @@ def shortened(labels: Sequence[str], most: int) -> list[str]:
 
 def lines_of(levels: Sequence[Any]) -> float:
     """Inches that a legend of levels needs."""
-    return 0.5 + layout.LINE * sum(1.25 + layout.wrapped(name(level)).count("\n") for level in levels)
+    return 0.5 + layout.LINE_HEIGHT * sum(1.25 + layout.wrapped(name(level)).count("\n") for level in levels)
 
 
 def grid(needs: Sequence[float], columns: int, width: float, least: float) -> list[Axes]:

@@ -174,7 +174,7 @@ def _names(ax: Axes, names: list[str], ends: ndarray, most: int) -> None:
     size = layout.small(ax, 8.5)
     labels = {j: layout.wrapped(names[j], 24) for j in largest}
     room = 0.8 * layout.inches(ax)[1]  # the layout needs some for the labels
-    need = np.array([(1 + labels[j].count("\n")) * layout.LINE * size / 10 for j in largest])
+    need = np.array([(1 + labels[j].count("\n")) * layout.LINE_HEIGHT * size / 10 for j in largest])
     size *= min(1.0, room / need.sum())
     need = need * min(1.0, room / need.sum())
     order = np.argsort(ends[largest], kind="stable")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BAND = (-0.25, -0.03)  # ends of the band of bars below the curve, on the y axis
-PANEL_WIDTH = 4.6  # inches
+RELIABILITY_PANEL_WIDTH = 4.6  # inches
 
 
 def calibration(
@@ -82,8 +82,8 @@ def calibration(
     )
     levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
-    tall = PANEL_WIDTH + 0.5 + 0.8 * bars
-    size = (PANEL_WIDTH * columns + 0.6, tall * -(-len(levels) // columns))
+    tall = RELIABILITY_PANEL_WIDTH + 0.5 + 0.8 * bars
+    size = (RELIABILITY_PANEL_WIDTH * columns + 0.6, tall * -(-len(levels) // columns))
     axes = layout.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, bars, alpha, ax is None)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_whole
+from glmclf.core.numerics.softmax import softmax
 from glmclf.data.response.priors import numbers
 
 COSTS = "a row for each truth and a column for each decision"
@@ -18,20 +19,8 @@ EM_MAX_ITERATIONS = 10_000
 
 def posterior(joint: ndarray) -> ndarray:
     """Posterior probabilities p(k | x) from log p(k, x), (n, K); NaN where every class has probability 0."""
-    from glmclf.core.gaussian.fit import softmax
-
     with np.errstate(invalid="ignore"):
         return softmax(joint)
-
-
-def complements(joint: ndarray) -> ndarray:
-    """Complements 1 - p(k | x) from log p(k, x), (n, K), without cancellation near 1."""
-    with np.errstate(invalid="ignore"):
-        e = np.exp(joint - joint.max(axis=1, keepdims=True))
-    total = e.sum(axis=1)
-    K = e.shape[1]
-    others = [np.delete(np.arange(K), k) for k in range(K)]
-    return np.column_stack([e[:, o].sum(axis=1) / total for o in others])
 
 
 def estimated_priors(bare: ndarray, start: ndarray) -> ndarray:

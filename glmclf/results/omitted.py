@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from glmclf.checks import first_of
 from glmclf.core.fit.aliasing import violations
 from glmclf.errors import DataWarning, warn
 
-MAX_NAMES = 8  # columns that a message names
 _LEVEL = re.compile(
     r"(?:C\((?P<inner>[^,()]+)(?:, *Treatment.*)?\)|(?P<bare>[^()\[\]]+))\[(?:T\.)?(?P<level>[^\[\]]*)\]"
 )
@@ -39,8 +39,7 @@ def omitted_note(combinations: Mapping[int, Mapping[int, float]], names: list[st
     parts = [
         f'"{names[j]}" = {combination(terms, names) or "0" + empty_cell(names[j])}' for j, terms in combinations.items()
     ]
-    more = f" and {len(parts) - MAX_NAMES} more" if len(parts) > MAX_NAMES else ""
-    return f"Omitted, as combinations of other columns: {', '.join(parts[:MAX_NAMES])}{more}."
+    return f"Omitted, as combinations of other columns: {first_of(parts)}."
 
 
 def check_new_rows(
@@ -60,8 +59,7 @@ def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], 
         terms = combinations[j]
         cell = "" if terms else empty_cell(names[j])
         said.append(f'"{names[j]}" = {combination(terms, names) or "0"}{cell}')
-    more = f" and {len(said) - MAX_NAMES} more" if len(said) > MAX_NAMES else ""
     return (
         f"{int(rows.sum())} of {n} rows to predict are not estimable: in every row of the fit "
-        f"{', '.join(said[:MAX_NAMES])}{more}, and not in these. Their predictions take the omitted coefficients as 0."
+        f"{first_of(said)}, and not in these. Their predictions take the omitted coefficients as 0."
     )

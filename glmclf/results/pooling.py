@@ -324,7 +324,7 @@ class PooledResults(WaldInference):
         for table in tables:
             table.widths = (*layout.PARAM_WIDTHS, 9, 7)
         result.tables.extend(tables)
-        notes = [self.results[0]._cov.description or self.cov_type, RULES, *self._compared()]
+        notes = [self.results[0]._cov.description or self.cov_type, POOLING_NOTE, *self._compared()]
         notes = [*layout.ratio_notes(self, exponentiate), *notes]
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
         return result
@@ -372,7 +372,7 @@ class PooledResults(WaldInference):
         return self.summary().as_html()
 
 
-RULES = (
+POOLING_NOTE = (
     "Standard errors have the variance between the data sets in them (Rubin 1987), t distributions the degrees of "
     "freedom of Barnard & Rubin (1999)."
 )

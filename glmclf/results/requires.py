@@ -70,13 +70,19 @@ class Kind(Enum):
 SPECIAL = (Kind.SEPARATED, Kind.CONSTRAINED, Kind.REDUCED, Kind.PENALISED)  # estimates with an inference of their own
 
 
+def has_rows(res: Any) -> bool:
+    """Whether a result has the rows of the fit one by one."""
+    return not (is_of(res, Kind.STREAMED) or is_of(res, Kind.WITHOUT_ROWS))
+
+
 def is_of(res: Any, kind: Kind) -> bool:
     """Whether a result is of a kind; False for estimates that are no fit, such as an implied logit."""
     return bool(_OF[kind](res))
 
 
 def _penalised(res: Any) -> bool:
-    return getattr(res, "_penalised", None) is not None
+    state = getattr(res, "_state", None)
+    return state is not None and state.penalised
 
 
 def _joint(res: Any) -> bool:
@@ -110,8 +116,8 @@ _OF: Mapping[Kind, Callable[[Any], Any]] = {
     Kind.FRACTIONS: lambda res: _link(res) is not None and res.model._response.kind == "fraction",
     Kind.SYMMETRIC: lambda res: _penalised(res) and res.symmetric,
     Kind.PENALISED: _penalised,
-    Kind.REFIT: lambda res: _penalised(res) and res._again,
-    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._again,
+    Kind.REFIT: lambda res: _penalised(res) and res._has_tests,
+    Kind.NOT_REFIT: lambda res: _penalised(res) and not res._has_tests,
     Kind.SELECTED: lambda res: _without_spread(res) and not res.model._pseudo,
     Kind.WITHOUT_POSTERIOR: lambda res: _without_spread(res) and res.model._pseudo,
     Kind.PSEUDO: lambda res: res.model._pseudo and not _joint(res),
@@ -172,7 +178,7 @@ PENALISED = Refusal(
         "digits": "they are known of maximum likelihood. mle_retvals has the violation of the optimality conditions",
     },
 )
-REFIT = Refusal(
+NO_REFIT = Refusal(
     Kind.REFIT,
     NotImplementedError,
     "{name} of a refit after selection: {why}",
@@ -249,7 +255,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             '{name} of a regularised fit: a penalty is in it. Use vif(of="design")',
             only=("vif",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
     ),
     Needs.MLE: (
@@ -271,7 +277,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "{name} of a penalised fit: it compares maximum likelihood fits",
             only=("compare_conditional",),
         ),
-        REFIT,
+        NO_REFIT,
         PENALISED,
         REDUCED,
         Refusal(

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import MAX_NAMES, first_of
 from glmclf.errors import DataWarning, warn
 
 if TYPE_CHECKING:
     from glmclf.core.separation.cone import RecessionCone
 
-MAX_NAMES = 8  # coefficients or rows that a message names
 MAX_FACET_NUMBERS = 1000  # numbers of facets that a file stores
 
 
@@ -85,8 +85,7 @@ class Separation:
         for name, sign in self.directions.items():
             value = "sign undetermined" if np.isnan(sign) else "inf" if sign > 0 else "-inf"
             words.append(f"{spelled(name)} ({value})")
-        more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
-        return ", ".join(words[:MAX_NAMES]) + more
+        return first_of(words)
 
     def message(self, how: str, pseudo: bool = False, finite: bool = True) -> str:
         """Message of the error or warning, for likelihoods and pseudo-likelihoods."""

@@ -33,6 +33,8 @@ class WaldInference:
     use_t = False
     _omitted: ndarray | None = None  # mask of parameters without an estimate, as their columns are aliased
     _no_ratios: ClassVar[str] = ""  # reason why exponentials of the estimates have no meaning
+    _has_spread: Any = True  # whether there are standard errors
+    _has_tests: Any = True  # whether there are Wald tests
     model: Any
     _theta: ndarray
     _cov: Covariance
@@ -141,9 +143,9 @@ class WaldInference:
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
-    @requires()
+    @requires(Needs.SPREAD)
     def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
-        """Covariance matrix of the parameters, or of R params.
+        """Covariance matrix of the parameters, or of R params; of a ridge their posterior covariance.
 
         Parameters
         ----------
@@ -391,6 +393,8 @@ class WaldInference:
     ) -> pd.DataFrame:
         """Parameter table of the summary as a DataFrame.
 
+        A ridge has no tests, a lasso neither tests nor standard errors.
+
         Parameters
         ----------
         alpha : float
@@ -409,7 +413,7 @@ class WaldInference:
 
     @requires()
     def tidy(self, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-        """Table of parameters in the column names of R's broom.
+        """Table of parameters in the column names of R's broom; NaN for statistics that a penalised fit lacks.
 
         Columns: term, estimate, std_error, statistic, p_value, conf_low, conf_high.
         """

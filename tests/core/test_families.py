@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from glmclf.core.naive_bayes.families import (
-    FAMILIES,
+    FAMILY_CLASSES,
     Bernoulli,
     Categorical,
     Exponential,
@@ -458,8 +458,9 @@ def test_reference_level_never_seen():
 
 
 def test_registry():
-    assert list(FAMILIES) == ["gaussian", "bernoulli", "categorical", "multinomial", "poisson", "exponential", "gamma"]
-    for name, cls in FAMILIES.items():
+    names = ["gaussian", "bernoulli", "categorical", "multinomial", "poisson", "exponential", "gamma"]
+    assert list(FAMILY_CLASSES) == names
+    for name, cls in FAMILY_CLASSES.items():
         family = cls(3) if name in ("categorical", "multinomial") else cls()
         assert family.name == name and family.k_params(2) == 2 * family.free
     with pytest.raises(ValueError, match="totals"):

@@ -352,6 +352,31 @@ def test_collinear_columns_are_kept():
     assert np.linalg.matrix_rank(m.exog[:, kept]) == len(kept)
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_combinations_of_collinear_columns_that_are_estimable(symmetric):
+    t = toy().assign(x3=lambda t: 2 * t.x1)
+    with pytest.warns(CollinearityWarning):
+        res = make("MNLogit", "g ~ x1 + x3 + x2", t).fit_regularized({"x2": 0.1}, symmetric=symmetric)
+    rest = quiet(make("MNLogit", "g ~ x1 + x2", t), {"x2": 0.1}, symmetric=symmetric)
+    few = np.zeros((2, len(rest._theta)))
+    few[0, 1] = few[1, 4] = 1.0
+    many = np.zeros((2, len(res._theta)))
+    many[0, 1:3] = many[1, 5:7] = 1.0, 2.0  # both columns as they move together
+    close(res.cov_params(many), rest.cov_params(few), 1e-9)
+    with pytest.raises(ValueError, match='not estimable.*"x3"'):
+        res.cov_params(many != 0)
+
+
+def test_a_refit_says_what_was_not_selected():
+    with pytest.warns(InferenceWarning):
+        res = make("Logit", "y ~ x1 + x2 + g", toy()).fit_regularized(0.1, 1.0, refit=True)
+    alone = make("Logit", "y ~ x1", toy()).fit()
+    assert list(res.selected) == ["x1"] and res.params["x2"] == 0
+    close(res.t_test("x1 = 1").pvalue, alone.t_test("x1 = 1").pvalue, 1e-8)
+    with pytest.raises(ValueError, match="about x2, which was not selected"):
+        res.t_test("x1 = x2")
+
+
 def test_collinear_columns_without_penalty_are_left_out():
     t = toy().assign(x3=lambda t: 2 * t.x1)
     m = make("MNLogit", "g ~ x1 + x3 + x2", t)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-MAX_COLUMNS_OF_PRODUCTS = 24  # columns up to which one product gives X'u and the gram faster than two
+MAX_COLUMNS_OF_PRODUCTS = 24  # columns up to which one product gives X'u and the gram at least as fast as two
 ROWS_PER_PRODUCT = 4096  # rows of a chunk of such a product
 MIN_COLUMNS_FOR_PAIRS = 64  # columns from which pairs of classes are worth an update each
 CACHED_DOUBLES = 2**16  # doubles of a chunk, so that it stays in the cache

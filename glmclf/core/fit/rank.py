@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 
 from glmclf.core.design.columns import expandable
+from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
 MAX_ROUNDINGS = 8  # roundings (times k) of others' span within which a column is dependent
-MIN_REST_OF_CANCELLED = 1e-11  # rest above which rounding of large terms that cancel is within `FEW_ROUNDINGS` of them
+MIN_REST_OF_CANCELLED = 1e-11  # rest from which only large terms that cancel count, with `FEW_ROUNDINGS` of them
 FEW_ROUNDINGS = 2  # roundings of large terms, or of the numbers themselves, that count as rounding
 FACTORS_COMBINED = 8  # triangular factors that are combined at once
 MAX_ROUNDED_REST = 1e-2  # rest above which nothing is rounding, not even of float16 numbers
@@ -31,18 +32,14 @@ def triangular_factor(blocks: Blocks) -> ndarray:
     k = sum(blocks.arrays[i].shape[1] for i in columns)
     levels: list[list[ndarray]] = [[]]
     for block in expandable(blocks):
-        levels[0].append(_factor(np.column_stack([block[i].toarray() for i in columns])))
+        levels[0].append(qr_factor(np.column_stack([block[i].toarray() for i in columns])))
         for depth, level in enumerate(levels):
             if len(level) == FACTORS_COMBINED:
                 levels[depth + 1 :] = levels[depth + 1 :] or [[]]
-                levels[depth + 1].append(_factor(np.vstack(level)))
+                levels[depth + 1].append(qr_factor(*level))
                 level.clear()
-    R = _factor(np.vstack([part for level in levels for part in level]))
+    R = qr_factor(*(part for level in levels for part in level))
     return np.vstack([R, np.zeros((k - len(R), k))])
-
-
-def _factor(X: ndarray) -> ndarray:
-    return qr(X, mode="r", check_finite=False)[0][: X.shape[1]]
 
 
 def dependencies(R: ndarray, units: ndarray | None = None) -> dict[int, dict[int, float]]:

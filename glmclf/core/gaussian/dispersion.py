@@ -10,6 +10,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from glmclf.core.numerics.triangular import qr_factor
+
 MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most
 
 
@@ -132,7 +134,7 @@ def _solve(R: ndarray, B: ndarray, trans: str) -> ndarray:
 
 def stacked_root(*rows: ndarray) -> ndarray:
     """Upper triangular R with R'R the gram of all rows (n_i, p); at most p rows, positive diagonal."""
-    return upright(np.asarray(np.linalg.qr(np.vstack(rows), mode="r")))
+    return upright(qr_factor(*rows))
 
 
 def upright(R: ndarray) -> ndarray:

@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky
 
 from glmclf.core.gaussian.dispersion import Dispersion, stacked_root, triangular_root, upright
-from glmclf.core.gaussian.law import Gaussian, log_softmax, softmax
+from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.likelihood import (
     block_conditional,
     conditional_loglikelihood,
@@ -47,7 +47,6 @@ __all__ = [
     "fit_gaussian",
     "ill_conditioned",
     "ledoit_wolf",
-    "log_softmax",
     "loglikelihood",
     "n_elements",
     "n_null_parameters",
@@ -57,7 +56,6 @@ __all__ = [
     "parameter_covariance",
     "parameters",
     "residual_factors",
-    "softmax",
     "standard_errors",
 ]
 

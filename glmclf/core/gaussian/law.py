@@ -11,14 +11,14 @@ from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.numerics.constants import LOG_2PI
+from glmclf.core.numerics.softmax import to_log_softmax, to_softmax
 from glmclf.core.rows.blocks import Blocks
 
-LOG_2PI = float(np.log(2 * np.pi))
 MIN_LAW_TOLERANCE = 1e-8  # tolerance of a feature below which few digits of the data themselves are left
 LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
 CACHED_NUMBERS = 128_000  # numbers of X that are handled at a time, so that they stay in the cache
 CHUNKS_PER_TASK = 4  # chunks of as many numbers that a worker is given at once
-SCORES_ROWS_AT_A_TIME = 8_192  # rows of scores that are handled at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -192,11 +192,11 @@ class Gaussian:
 
     def _log_posterior(self, X: ndarray, out: ndarray) -> None:
         self._scores(X, out)
-        _to_log_probabilities(out)
+        to_log_softmax(out)
 
     def _posterior(self, X: ndarray, out: ndarray) -> None:
         self._scores(X, out)
-        _to_probabilities(out)
+        to_softmax(out)
 
     @cached_property
     def _linear(self) -> tuple[ndarray, ndarray]:
@@ -205,38 +205,3 @@ class Gaussian:
         slopes = self.dispersions[0].solve(means - means[0])
         middles = 0.5 * (means + means[0])
         return slopes, self.log_priors - np.einsum("ij,ij->i", slopes, middles)
-
-
-def log_softmax(scores: ndarray) -> ndarray:
-    """Logs of probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory.
-
-    Precise where a probability is 1 to rounding, too.
-    """
-    log_p = np.array(scores.T, dtype=float, order="C")
-    for start in range(0, log_p.shape[1], SCORES_ROWS_AT_A_TIME):
-        _to_log_probabilities(log_p[:, start : start + SCORES_ROWS_AT_A_TIME])
-    return log_p.T
-
-
-def softmax(scores: ndarray, overwrite: bool = False) -> ndarray:
-    """Probabilities proportional to exp(scores), by rows of an (n, K) array; by column in memory, perhaps in place."""
-    p = (np.asarray if overwrite else np.array)(scores.T, dtype=float, order="C")
-    for start in range(0, p.shape[1], SCORES_ROWS_AT_A_TIME):
-        _to_probabilities(p[:, start : start + SCORES_ROWS_AT_A_TIME])
-    return p.T
-
-
-def _to_log_probabilities(scores: ndarray) -> None:
-    """Log softmax of the columns of scores (K, n), in place."""
-    first = scores.argmax(axis=0)[None]
-    scores -= np.take_along_axis(scores, first, axis=0)
-    others = np.exp(scores)
-    np.put_along_axis(others, first, 0.0, axis=0)  # exp(0) = 1 would swallow the digits of small ones
-    scores -= np.log1p(others.sum(axis=0))
-
-
-def _to_probabilities(scores: ndarray) -> None:
-    """Softmax of the columns of scores (K, n), in place."""
-    scores -= scores.max(axis=0)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=0)

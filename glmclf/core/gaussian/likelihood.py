@@ -9,8 +9,9 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.gaussian.dispersion import Dispersion, stacked_root, triangular_root
-from glmclf.core.gaussian.law import LOG_2PI, Gaussian
+from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
 
 MAX_COVARIANCE_PARAMETERS = 2_000  # parameters of which the whole covariance matrix is formed

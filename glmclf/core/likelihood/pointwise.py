@@ -7,6 +7,7 @@ from numpy import ndarray
 from scipy.special import gammaln, xlogy
 
 from glmclf.core.likelihood.links import Link
+from glmclf.core.numerics.softmax import softmax_and_complements, sums_of_others
 
 MAX_PLAIN_PREDICTOR = 300.0  # linear predictors up to which exponentials and their ratios are doubles
 
@@ -141,7 +142,7 @@ class Multinomial:
         if base is not None:
             z[0] = base[:, 0]
         ll, u, p = self.by_class(y, m, z)
-        return ll, u[1:].T, p[1:].T, _others(p)[1:].T
+        return ll, u[1:].T, p[1:].T, sums_of_others(p)[1:].T
 
     def by_class(self, y: ndarray, m: ndarray | None, z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Log-likelihood, score factor and probabilities of all K classes, a row of each array a class:
@@ -159,7 +160,7 @@ class Multinomial:
         ll, u, p : (n,), (K, n), (K, n) ndarrays
         """
         if y.ndim == 2:
-            log_p, p, q = _softmax(z)
+            log_p, p, q = softmax_and_complements(z)
             trials = y.sum(axis=1) if m is None else m
             ll = np.where(y.T > 0, y.T * log_p, 0.0).sum(axis=0)
             return ll, y.T * q - (trials - y.T) * p, p
@@ -199,13 +200,8 @@ class Multinomial:
 
     @staticmethod
     def softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Values log p, p and 1 - p of all K classes, (n, K) each, by the largest exponent: exact for z
-        (n, K) of any size.
-
-        The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
-        of a nearly certain class is formed as a difference from one.
-        """
-        log_p, p, q = _softmax(np.array(z.T, order="C"))
+        """Values log p, p and 1 - p of all K classes, (n, K) each: exact for z (n, K) of any size."""
+        log_p, p, q = softmax_and_complements(np.array(z.T, order="C"))
         return log_p.T, p.T, q.T
 
     @staticmethod
@@ -228,31 +224,6 @@ class Multinomial:
             return 0.0
         left = np.cumsum(y, axis=1)
         return sum(Binomial.constant(y[:, j], left[:, j]) for j in range(1, y.shape[1]))
-
-
-def _softmax(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """`Multinomial.softmax` with a row of each array a class, (K, n); z is overwritten."""
-    z -= z.max(axis=0)
-    e = np.exp(z)
-    others = _others(e)
-    rest = np.where(z == 0.0, others, 0.0).max(axis=0)
-    total = 1.0 + rest
-    e /= total
-    others /= total
-    z -= np.log1p(rest)
-    return z, e, others
-
-
-def _others(e: ndarray) -> ndarray:
-    """Sums over all other classes for each class, (K, n), without a difference."""
-    out = np.zeros_like(e)
-    for j in range(1, len(e)):
-        np.add(out[j - 1], e[j - 1], out=out[j])
-    after = e[-1].copy()
-    for j in range(len(e) - 2, -1, -1):
-        out[j] += after
-        after += e[j]
-    return out
 
 
 def _stirling_remainder(n: ndarray) -> ndarray:

@@ -43,10 +43,10 @@ __all__ = [
     "FittedMultinomial",
     "FittedTable",
     "MultinomialFamily",
-    "FAMILIES",
+    "FAMILY_CLASSES",
 ]
 
-FAMILIES: dict[str, type[Family]] = {
+FAMILY_CLASSES: dict[str, type[Family]] = {
     "gaussian": GaussianFamily,
     "bernoulli": Bernoulli,
     "categorical": Categorical,

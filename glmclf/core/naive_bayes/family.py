@@ -26,8 +26,6 @@ from numpy.random import Generator
 from glmclf.core.numerics import special as gammas
 from glmclf.core.rows.summed import Summed
 
-LOG_2PI = float(np.log(2 * np.pi))
-EPS = float(np.finfo(float).eps)
 MAX_CLASSES_FOR_DENSE = 16  # classes up to which a dense indicator is the fastest way to sum by class
 
 

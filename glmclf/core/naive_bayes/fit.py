@@ -21,9 +21,9 @@ import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 
-from glmclf.core.gaussian.law import log_softmax
 from glmclf.core.naive_bayes.families import Defect, Family, Fitted, GaussianFamily, Statistics, ZeroCell
 from glmclf.core.naive_bayes.gaussian import chunk
+from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
 

@@ -11,9 +11,8 @@ import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 
+from glmclf.core.gaussian.law import LONG_ROW_FEATURES
 from glmclf.core.naive_bayes.family import (
-    EPS,
-    LOG_2PI,
     ClassSquares,
     Defect,
     Estimates,
@@ -26,12 +25,12 @@ from glmclf.core.naive_bayes.family import (
     not_finite,
     ratio,
 )
+from glmclf.core.numerics.constants import EPS, LOG_2PI
 
 MAX_EXPANSION_DISTANCE = 30.0  # sd of class means from the grand mean to which an expanded density keeps 12 digits
 MAX_CENTRE_DISTANCE2 = 4.0  # squared sd of class means from a block's centre beyond which squares are summed again
 CHUNK_NUMBERS = 1e5  # numbers of a chunk of rows, which stays in the cache
 CENTRE_ROWS = 64  # rows whose mean is the centre of a block
-LONG_ROW_FEATURES = 32  # features from which a loop over those of a row is long
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
 from glmclf.core.naive_bayes.family import (
-    EPS,
     ClassLogs,
     ClassSums,
     Defect,
@@ -29,6 +28,7 @@ from glmclf.core.naive_bayes.family import (
     ratio,
 )
 from glmclf.core.numerics import special as gammas
+from glmclf.core.numerics.constants import EPS
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.constraints import Within
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import information_is_dear
@@ -31,7 +31,7 @@ from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.errors import EstimationError
 
 VIOLATED = "the optimality conditions do not hold"
-KKT_TOL = 1e-8  # violation of the optimality conditions, as a share of the score's scale, beyond which there is none
+KKT_TOL = 1e-8  # violation of the optimality conditions, over the scale of the score, up to which a fit has converged
 MIN_RIDGE_SHARE = 1e-8  # share of the information above which a ridge is far from its rounding
 MAX_INFORMATION_COST = 25.0  # cost of a pass with the information for a ridge to use it, in passes for the gradient
 MAX_FACTORED_SIZE = 3000  # coefficients up to which an information is formed once, for standard errors
@@ -230,19 +230,21 @@ class SymmetricCoding(ClassCoding):
         return B.ravel()
 
 
-class ByClass:
-    """The log-likelihood of a coefficient vector for each class: value and score alone."""
+class ByClass(Restricted):
+    """The log-likelihood of a coefficient vector for each class."""
 
     def __init__(self, objective: MultinomialObjective, coding: SymmetricCoding):
-        self.objective, self.coding = objective, coding
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
+        super().__init__(objective)
+        self.coding = coding
 
-    def gradient(self, b: ndarray) -> Evaluation:
-        """Value and score; the information is 0."""
-        e = self.objective.gradient(self.coding.theta(b))
-        score = self.coding.contrasts.T @ e.score.reshape(len(self.coding.contrasts), -1)
-        return Evaluation(e.value, score.ravel(), e.information)
+    def theta(self, eta: ndarray) -> ndarray:
+        return self.coding.theta(eta)
+
+    def score(self, s: ndarray) -> ndarray:
+        return (self.coding.contrasts.T @ s.reshape(len(self.coding.contrasts), -1)).ravel()
+
+    def information(self, A: ndarray) -> ndarray:
+        return self.coding.information(A)
 
 
 class LazyCovariance:
@@ -255,7 +257,8 @@ class LazyCovariance:
     """
 
     def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]]):
-        self.form: Callable | None = form
+        self._form: Callable | None = form
+        self._found: tuple[ndarray, ndarray, ndarray | None] | None = None
 
     @classmethod
     def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> LazyCovariance:
@@ -265,7 +268,7 @@ class LazyCovariance:
     @property
     def known(self) -> bool:
         """Whether it was formed."""
-        return self.form is None
+        return self._found is not None
 
     def know(self) -> LazyCovariance:
         """Form the covariance, where it was not, and return it.
@@ -275,14 +278,14 @@ class LazyCovariance:
         numpy.linalg.LinAlgError
             The information with the ridge is singular to rounding.
         """
-        assert self.form is not None
-        self.__dict__["_all"], self.form = self.form(), None  # and the data with it
+        if self._form is not None:
+            self._found, self._form = self._form(), None  # and the data with it
         return self
 
-    @cached_property
-    def _all(self) -> tuple[ndarray, ndarray, ndarray | None]:
+    @property
+    def _all(self) -> Any:
         try:
-            return self.know().__dict__["_all"]
+            return self.know()._found
         except np.linalg.LinAlgError:
             raise EstimationError(
                 "the information with the penalty is singular to rounding: there are no standard errors and no "
@@ -305,7 +308,7 @@ class LazyCovariance:
         return self._all[2]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PenalisedEstimate(Estimate):
     """A maximum of llf - penalty. `fit` is in the model's parameters, or in those of `basis`; its evaluation is of the
     plain log-likelihood.
@@ -316,7 +319,7 @@ class PenalisedEstimate(Estimate):
         Of b.
     b : (d,) ndarray
         The coefficients that the penalty is on.
-    spread : LazyCovariance or None
+    spread : LazyCovariance
         Of b: V, the inverse of the information and the ridge of the coefficients that are not 0, with 0 for the others
         and of a lasso; shares, the diagonal of V I. And the same covariance of the parameters of `fit`.
     inner : Evaluation or None
@@ -330,9 +333,9 @@ class PenalisedEstimate(Estimate):
         Which column is the intercept.
     """
 
-    penalty: Penalty | None = None
-    b: ndarray | None = None
-    spread: LazyCovariance | None = None
+    penalty: Penalty
+    b: ndarray
+    spread: LazyCovariance
     inner: Evaluation | None = None
     kkt: float = 0.0
     symmetric: bool = False
@@ -345,13 +348,11 @@ class PenalisedEstimate(Estimate):
 
     def reported(self, theta: ndarray) -> ndarray:
         """The coefficients, whatever parameters they make."""
-        assert self.b is not None
         return self.b
 
     @property
     def reported_size(self) -> int:
         """Number of coefficients."""
-        assert self.b is not None
         return len(self.b)
 
     def free_count(self, lost: int) -> float:
@@ -361,25 +362,27 @@ class PenalisedEstimate(Estimate):
     @property
     def V(self) -> ndarray:
         """Covariance of b, (d, d)."""
-        assert self.spread is not None
         return self.spread.V
 
     @property
     def shares(self) -> ndarray:
         """Effective degrees of freedom of each coefficient, (d,)."""
-        assert self.spread is not None
         return self.spread.shares
 
-    def with_all_coefficients(self, coordinates: Coordinates) -> PenalisedEstimate:
-        """The coefficients of all columns, with 0 for those left out; the parameters are widened apart."""
+    @property
+    def name(self) -> str:
+        """Name of the penalty."""
+        return {0.0: "Ridge", 1.0: "Lasso"}.get(self.penalty.L1_wt, "Elastic net")
+
+    def widened(self, coordinates: Coordinates) -> PenalisedEstimate:
+        """The estimate with the coefficients of all columns, 0 for those left out."""
         if not coordinates.omitted:
             return self
-        assert self.penalty is not None and self.b is not None and self.spread is not None
         m = len(self.b) // len(coordinates.columns)
         at, d = coordinates.places_of(m), coordinates.k * m
-        known, form = self.spread.known, LazyCovariance(partial(_wide_spread, self.spread, at, d))
+        spread = LazyCovariance(partial(_wide_spread, self.spread, at, d, coordinates))
         penalty = replace(self.penalty, alpha=placed(self.penalty.alpha, at, d))
-        return replace(self, penalty=penalty, b=placed(self.b, at, d), spread=form.know() if known else form)
+        return replace(super().widened(coordinates), penalty=penalty, b=placed(self.b, at, d), spread=spread)
 
     def retvals(self, method: str) -> dict[str, Any]:
         """Facts that a solver reports of its end; the gradient of the likelihood alone is not 0."""
@@ -390,7 +393,6 @@ class PenalisedEstimate(Estimate):
     def to_dict_beside(self) -> dict[str, Any]:
         """Record for a file of the penalty and of what follows from it."""
         p = self.penalty
-        assert p is not None
         penalty = {
             **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
@@ -655,7 +657,7 @@ class Problem:
             return self._null_by_gradients(out, places)
         inner = self.coding.objective(self.objective)
         if len(places):
-            part = Within(inner, np.eye(len(c))[:, places], out)
+            part = Selected(inner, places, out)
             with np.errstate(over="ignore", invalid="ignore"):
                 fit = proximal_newton(part, np.zeros(len(places)), c[places], maxiter=self.maxiter)
             out[places] = fit.theta
@@ -745,9 +747,11 @@ class Problem:
         shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(V)[coding.places])[active]
         return self._with_penalty(estimate, found, LazyCovariance.of(V, self._spread(shares), spread))
 
-    def _with_penalty(self, estimate: PenalisedEstimate, found: Fit, spread: LazyCovariance) -> PenalisedEstimate:
+    def _with_penalty(
+        self, estimate: Callable[..., PenalisedEstimate], found: Fit, spread: LazyCovariance
+    ) -> PenalisedEstimate:
         kkt = float(self._violations(found).max(initial=0.0)) / self.penalty.n
-        return replace(estimate, penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
+        return estimate(penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
     def _finish_later(self, found: Fit) -> PenalisedEstimate:
         """Finish an estimate by gradients: its information, and what follows from it, wait until they are asked
@@ -759,24 +763,24 @@ class Problem:
         plain = DeferredEvaluation(e.value, e.score, partial(self.objective.information, theta))
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
         spread = spread.know() if len(found.theta) <= MAX_FACTORED_SIZE else spread
-        estimate = PenalisedEstimate(replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
+        estimate = partial(PenalisedEstimate, replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
         return self._with_penalty(estimate, found, spread)
 
     def _in_final_coordinates(
         self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray
-    ) -> tuple[PenalisedEstimate, ndarray, ndarray]:
-        """The estimate without its penalty, V and the covariance of the parameters, from parameters in the coordinates
+    ) -> tuple[Callable[..., PenalisedEstimate], ndarray, ndarray]:
+        """The estimate but for its penalty, V and the covariance of the parameters, from parameters in the coordinates
         of the problem and a root of V there."""
         coding, frame, b = self.coding, self.frame, self.coding.b(found.theta)
         spread = root if coding.D is None else coding.D @ root
         if frame is None:
             fit = replace(found, theta=theta, evaluation=plain)
-            return PenalisedEstimate(fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
+            return partial(PenalisedEstimate, fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
         root, spread = frame.out(root), frame.finally_into(spread)
         evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
         fit = replace(found, theta=theta, evaluation=evaluation)
-        estimate = PenalisedEstimate(fit, basis, exact=exact, b=frame.out(b), inner=plain)
+        estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=frame.out(b), inner=plain)
         return estimate, root @ root.T, spread @ spread.T
 
 
@@ -818,12 +822,14 @@ def _null_rows(found: Mapping[int, Mapping[int, float]], k: int) -> ndarray:
     return out
 
 
-def _wide_spread(found: LazyCovariance, at: ndarray, d: int) -> tuple[ndarray, ndarray, ndarray | None]:
-    return wide(found.V, at, d), placed(found.shares, at, d), found.parameters
+def _wide_spread(
+    found: LazyCovariance, at: ndarray, d: int, coordinates: Coordinates
+) -> tuple[ndarray, ndarray, ndarray | None]:
+    parameters = None if found.parameters is None else coordinates.wide(found.parameters)
+    return wide(found.V, at, d), placed(found.shares, at, d), parameters
 
 
 def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
     """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
-    assert found.spread is not None and found.b is not None
     shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
     return replace(found, spread=LazyCovariance.of(np.zeros((0, 0)), shares), inner=None)

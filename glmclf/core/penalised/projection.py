@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import solve_triangular
 
 from glmclf.core.design.dense import MAX_EXPANDED_ENTRIES
 from glmclf.core.design.factor import FactorColumns
@@ -22,6 +22,7 @@ from glmclf.core.design.product import Product, is_small, triangular_inverse
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.numerics.double_double import product
+from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
 MIN_RCOND = 1e-4  # reciprocal condition of the scaled information above which at most four digits are at stake
@@ -30,7 +31,7 @@ MAX_TRANSFORMED_ENTRIES = 5_000_000  # entries up to which rows are put into oth
 MAX_TWOFOLD_COLUMNS = 200  # columns above which twofold products of full matrices take long
 MAX_TWOFOLD_ORDER = 32  # order of square matrices whose product in twofold arithmetic takes no time
 BASIS_SLACK = 1e-7  # share of a column's length that keeps the basis of collinear columns invertible
-MAX_POLISHING_STEPS = 4  # steps that refine coordinates to the rounding of a product
+POLISHING_STEPS = 4  # Newton steps from 0 to coordinates with no more than the rounding of a twofold product: 3 refine
 
 
 def enough(A: ndarray, columns: Any, large: bool = False) -> bool:
@@ -80,7 +81,7 @@ class PartialledOut:
         """Coordinates with the other columns, or some, orthonormal beside the roots of a ridge (k,) per row of X."""
         at, n = np.flatnonzero(~self.free if which is None else which), self.raw.n
         R = _factor_of(self.raw.blocks, lambda X: Product(X, self.T[:, at], self.exact))
-        R = qr(np.vstack([R / np.sqrt(n), np.diag(np.sqrt(ridge[at]))]), mode="r")[0][: len(at)]
+        R = qr_factor(R / np.sqrt(n), np.diag(np.sqrt(ridge[at])))
         basis, place = self.basis.copy(), np.argsort(_order(self.free))[at]
         basis[np.ix_(place, place)] = R * np.where(np.diag(R) < 0, -1.0, 1.0)[:, None]
         return PartialledOut(self.raw, self.free, basis)
@@ -164,11 +165,10 @@ class PartialledOut:
             return self.basis, np.eye(k)
         R = _factor_of(self.raw.blocks, lambda X: X)
         length = np.linalg.norm(R, axis=0)
-        R = np.vstack([R, BASIS_SLACK * np.diag(np.where(length > 0, length, 1.0))])
-        R = qr(R, mode="r")[0][:k] / np.sqrt(self.raw.n)
+        R = qr_factor(R, BASIS_SLACK * np.diag(np.where(length > 0, length, 1.0))) / np.sqrt(self.raw.n)
         V, M = triangular_inverse(R), np.zeros((k, k))
         both = np.hstack([self.T, -V])
-        for _ in range(MAX_POLISHING_STEPS):
+        for _ in range(POLISHING_STEPS):
             M += solve_triangular(V, _twofold(both, np.vstack([np.eye(k), M])))
         return R, M
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
+from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.loop import (
     CONVERGED,
     CONVERGED_TO_ROUNDING,
@@ -25,13 +26,13 @@ from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 PROXIMAL_TOL = 1e-22  # squared length of a step in the metric of the information, per unit
 MIN_SIGN_ROUNDS = 500  # rounds of the search for signs, and ten more for each coefficient
-MAX_HALVINGS = 50
-ROUNDING_STEP2 = 1e-8  # squared step that is rounding where it has not shrunk for PATIENCE steps
-PATIENCE = 4
+MAX_PROXIMAL_HALVINGS = 50  # lengths of one step that are tried
+ROUNDING_STEP2 = 1e-8  # squared step that is rounding where it has not shrunk for PROXIMAL_PATIENCE steps
+PROXIMAL_PATIENCE = 4  # steps
 TIED_PIVOT2 = 1e-13  # squared pivot of the scaled information below which columns with coefficients repeat each other
 
 
-class Ridge:
+class Ridge(DerivedObjective):
     """An objective less ``sum ridge_j b_j^2 / 2`` and, if asked, a linear form of b.
 
     Parameters
@@ -43,9 +44,8 @@ class Ridge:
     """
 
     def __init__(self, objective: Any, ridge: ndarray, linear: ndarray | None = None):
-        self.objective, self.ridge, self.linear = objective, ridge, linear
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
+        super().__init__(objective)
+        self.ridge, self.linear = ridge, linear
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Value, score and information."""
@@ -108,7 +108,7 @@ def proximal_newton(
         step = new - theta
         length = float(step @ e.information @ step)
         trace.append((e.value - float(lasso @ np.abs(theta)), length))
-        if length / objective.unit < ROUNDING_STEP2 and stands_still(trace, PATIENCE):
+        if length / objective.unit < ROUNDING_STEP2 and stands_still(trace, PROXIMAL_PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             break
         if length / objective.unit <= tol or not step.any():
@@ -256,7 +256,7 @@ def _increased(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, st
         return new.value - float(lasso @ np.abs(b))
 
     slack = ROUNDED_LOGLIK_SHARE * abs(value)
-    return longest_step(at, value, gain, slack=slack, halvings=MAX_HALVINGS, value_of=value_of)[1]
+    return longest_step(at, value, gain, slack=slack, halvings=MAX_PROXIMAL_HALVINGS, value_of=value_of)[1]
 
 
 def kkt_violations(score: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:

@@ -16,6 +16,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from glmclf.core.numerics.constants import EPS
+from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.separation.rows import MAX_TIE_SHARE, ScaledRows, directions
 from glmclf.errors import EstimationError
 
@@ -29,15 +31,14 @@ MAX_ROWS_PER_ROUND = 500  # rows with which a linear program begins, and that a 
 MAX_POLYTOPE_DIMENSIONS = 6  # dimensions of a polytope whose corners are quickly found
 NULL_SINGULAR_SHARE = 1e-10  # share of the largest singular value below which one belongs to the null space
 ROUNDED_SHARE_OF_TERMS = 1e-11  # share of its terms below which a sum of them is rounding
-MIN_BALL_SHARE = 1e-3  # least distance of a point to the facets, over its length, at which a cone needs no rounding
+MIN_BALL_SHARE = 1e-3  # distance of a point to its nearest facet, over its length, below which a cone is made rounder
 MAX_CENTRING_STEPS = 50  # Newton steps to the centre of a cone
 FACET_STEP_SHARE = 0.99  # share of the way to a facet that a member of the cone is moved
 METRIC_RIDGE = 1e-13  # share of a metric's diagonal that is added to it
 MAX_PRODUCT_NUMBERS = 2**23  # numbers of a product with all facets that are formed at once
 MAX_SPREADING_ROUNDS, MAX_REFINEMENTS = 4, 6  # changes of coordinates, programs solved again for a correction
-EXTRA_PROGRAM_ROUNDS = 6  # programs that are solved at most, beside one for each dimension of the cone
+EXTRA_PROGRAM_ROUNDS = 6  # rounds of a decision about rows at most, beside one for each coordinate of a direction
 MAX_CORRECTION_SCALE = 1e6  # largest scale of a correction, in units of the violated rows
-EPS = np.finfo(float).eps
 
 
 class Constraints(Protocol):
@@ -446,7 +447,7 @@ def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
         x = _centre(near, F, x)
         noise = max(ROUNDED_SHARE_OF_TERMS, 16 * EPS * float(np.linalg.norm(x) / (F @ x).min()))
         F = F / (F @ x)[:, None]
-        R = np.asarray(np.linalg.qr(near / (near @ x)[:, None], mode="r"))
+        R = qr_factor(near / (near @ x)[:, None])
     axis = R @ x
     Q = np.linalg.qr(np.column_stack([axis, np.eye(len(x))]))[0]
     Q[:, 0] *= np.sign(Q[:, 0] @ axis)
@@ -549,7 +550,7 @@ def _decide(rows: ndarray, tie: float) -> tuple[ndarray | None, ndarray]:
 
 def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
     """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
-    _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(np.vstack([rows, np.zeros((rows.shape[1],) * 2)]), mode="r")))
+    _, values, V = np.linalg.svd(qr_factor(rows, np.zeros((rows.shape[1],) * 2)))
     moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
     return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
 
@@ -579,7 +580,7 @@ def _spread_out(rows: ndarray, tie: float) -> tuple[ndarray, ndarray]:
     for _ in range(MAX_SPREADING_ROUNDS):
         Z = _of_length_one(rows @ W, rows, tie)
         some = Z[moved] if moved.sum() >= W.shape[1] else np.vstack([Z[moved], np.zeros((W.shape[1], W.shape[1]))])
-        _, values, V = np.linalg.svd(np.asarray(np.linalg.qr(some, mode="r")))
+        _, values, V = np.linalg.svd(qr_factor(some))
         kept = values > 4.0 * tie * values.max(initial=0.0)
         if not kept.any() or (kept.all() and values.min() > 0.1 * values.max()):
             break
@@ -608,7 +609,7 @@ def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]
     of the rows causes."""
     p = rows.shape[1]
     if len(rows) > 4 * p:
-        rows = np.asarray(np.linalg.qr(rows, mode="r"))
+        rows = qr_factor(rows)
     _, values, W = np.linalg.svd(rows)
     values = np.pad(values, (0, p - len(values)))
     null = values <= max(tie, 16 * EPS * values.max(initial=0.0))

@@ -15,9 +15,10 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.product import is_small
+from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.double_double import product
+from glmclf.core.numerics.triangular import qr_factor
 
-EPS = np.finfo(float).eps
 MAX_SCALING_ROUNDS = 5  # rounds in which the columns of a design are scaled anew
 DWARFED_RATIO = 1e3  # ratio of a column's largest entry to the distance of nine tenths of them from their median
 MIN_TIE_SHARE, MAX_TIE_SHARE = 1e-12, 1e-9  # bounds of the share of a row's length that counts as 0
@@ -79,7 +80,7 @@ def directions(X: ndarray) -> ScaledRows:
     M = np.diag(1.0 / np.where(size > 0, size, 1.0))
     for again in range(MAX_SCALING_ROUNDS):
         Z = _of_length_one(X, M)[0]
-        R = np.asarray(np.linalg.qr(Z, mode="r")) if len(Z) >= len(M) else np.zeros((0, 0))
+        R = qr_factor(Z) if len(Z) >= len(M) else np.zeros((0, 0))
         if R.shape != M.shape or not np.abs(np.diag(R)).min(initial=1.0) > 0:
             break
         above = np.triu(np.abs(R) <= 1e-8 * np.linalg.norm(R, axis=0), 1)

@@ -73,7 +73,7 @@ class Dual(NDArrayOperatorsMixin):
         return Dual(result, tangent)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        rule = FUNCTIONS.get(function)
+        rule = DUAL_FUNCTIONS.get(function)
         return NotImplemented if rule is None else rule(*args, **kwargs)
 
 
@@ -180,4 +180,4 @@ def _column_stack(columns: Any) -> Dual:
     return Dual(np.column_stack([value for value, _ in pairs]), np.column_stack(tangents))
 
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: _where, np.clip: _clip, np.column_stack: _column_stack}
+DUAL_FUNCTIONS: dict[Any, Callable[..., Any]] = {np.where: _where, np.clip: _clip, np.column_stack: _column_stack}

@@ -24,7 +24,7 @@ class Through:
         args = (*args, *(kwargs.pop(name) for name in ("x",) if name in kwargs))
         if not any(isinstance(argument, Dual) for argument in args):
             return self._transform.transform(*args, **kwargs)
-        rule = next((rule for kind, rule in RULES.items() if isinstance(self._transform, kind)), None)
+        rule = next((rule for kind, rule in DERIVATIVES.items() if isinstance(self._transform, kind)), None)
         if rule is None:
             raise TypeError(f"{type(self._transform).__name__} has no derivative")
         values = [argument.value if isinstance(argument, Dual) else argument for argument in args]
@@ -121,7 +121,7 @@ def _kind(name: str) -> type:
     return getattr(patsy.builtins, name).__patsy_stateful_transform__
 
 
-RULES: dict[type, Callable[..., ndarray]] = {
+DERIVATIVES: dict[type, Callable[..., ndarray]] = {
     _kind("center"): _centred,
     _kind("standardize"): _standardised,
     _kind("bs"): _b_spline,

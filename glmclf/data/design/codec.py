@@ -23,7 +23,7 @@ from glmclf.data.formula.factors import Expression
 from glmclf.data.transforms.basis import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
-KINDS: dict[str, Any] = {"formula": Design, "features": FeatureDesign, "arrays": ArrayDesign}
+DESIGNS: dict[str, Any] = {"formula": Design, "features": FeatureDesign, "arrays": ArrayDesign}
 # What a transform remembers once its training rows are gone; anything else in a file is refused.
 STATES = {
     "bs": {"_degree", "_all_knots"},
@@ -214,7 +214,7 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
         for factor in record.get("factors", []):
             expressions.check(factor["code"], columns, functions, constants)
             _check_states(factor)
-        return KINDS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
+        return DESIGNS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         raise DataError(f"this is not a stored design: {type(error).__name__} {error}.") from None
 

@@ -187,7 +187,7 @@ def _squeezed(code: str) -> str:
     return "".join(code.split())
 
 
-NUMBERS = ("gaussian", "bernoulli", "poisson", "exponential", "gamma")
+NUMBER_FAMILIES = ("gaussian", "bernoulli", "poisson", "exponential", "gamma")
 
 
 def fitting(family: str | None, kinds: tuple[str, ...], name: str, what: str) -> str:

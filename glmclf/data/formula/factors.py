@@ -44,7 +44,7 @@ def stateful(value: Any) -> bool:
 
 
 MAX_MULTIPLIED_INTEGER = 2**15  # largest whole number whose products and powers are formed as integers
-TEXT = pd.Series(["text"]).dtype
+TEXT_DTYPE = pd.Series(["text"]).dtype
 MIN_LEVELS_OF_STRAY_WORDS = 20  # levels of text from which stray words among numbers are looked for
 MAX_SHARE_OF_STRAY_WORDS = 0.05  # share of the levels that are words and not numbers
 
@@ -210,7 +210,7 @@ class Expression:
             text = all(isinstance(label, str) for label in values.categories)
             values = _objects(values)
             if text and self.wants_series:  # also where all are missing
-                return pd.Series(values, dtype=TEXT)
+                return pd.Series(values, dtype=TEXT_DTYPE)
         return pd.Series(values, copy=False) if self.wants_series else values
 
 

@@ -25,11 +25,11 @@ from glmclf.data.formula.expressions import (
 from glmclf.errors import FormulaError
 
 MARK = "__glmclf_rowwise__"
-METHODS = frozenset(
+ROWWISE_METHODS = frozenset(
     "abs round clip between isin isna isnull notna notnull fillna astype map apply where mask to_numpy combine_first "
     "eq ne lt le gt ge add sub mul div truediv floordiv mod pow radd rsub rmul rdiv rtruediv".split()
 )  # of a column
-FROM_OTHER_ROWS = frozenset({"method", "limit", "axis", "ambiguous", "by_row", "inplace"})  # keywords of METHODS
+FROM_OTHER_ROWS = frozenset({"method", "limit", "axis", "ambiguous", "by_row", "inplace"})  # their keywords
 ATTRIBUTES = frozenset({"values"})  # of a column
 OF_TEXT = frozenset(
     "upper lower title capitalize swapcase casefold strip lstrip rstrip len contains startswith endswith match "
@@ -42,8 +42,8 @@ OF_DATES = frozenset(
     "is_year_end is_leap_year date time days seconds total_seconds floor ceil round normalize day_name month_name "
     "strftime".split()
 )  # attributes and methods of x.dt
-TYPES = frozenset({"float", "int", "str", "bool"})
-TYPE_NAMES = TYPES | {"float32", "float64", "int32", "int64", "Int64", "Float64", "boolean", "string"}
+CAST_TYPES = frozenset({"float", "int", "str", "bool"})
+TYPE_NAMES = CAST_TYPES | {"float32", "float64", "int32", "int64", "Int64", "Float64", "boolean", "string"}
 OF_ROWS = {"isin": 0, "digitize": 0, "interp": 0, "searchsorted": 1}  # of numpy's: the argument that is of the rows
 WITH_SETTINGS = {
     "round": {"decimals"}, "around": {"decimals"}, "asarray": {"dtype"}, "nan_to_num": {"nan", "posinf", "neginf"}
@@ -295,7 +295,7 @@ class _Alone(Checker):
                 raise _off(node)
         else:
             self.visit(method.value)
-            if method.attr not in METHODS:
+            if method.attr not in ROWWISE_METHODS:
                 raise _off(node)
         if not FROM_OTHER_ROWS.isdisjoint(k.arg for k in node.keywords):
             raise _off(node)
@@ -310,14 +310,14 @@ class _Alone(Checker):
                 self.visit(argument)
 
     def _type(self, node: ast.AST) -> None:
-        if not (getattr(node, "id", None) in TYPES - self.columns or getattr(node, "value", None) in TYPE_NAMES):
+        if not (getattr(node, "id", None) in CAST_TYPES - self.columns or getattr(node, "value", None) in TYPE_NAMES):
             raise _off(node)
 
     def _mapping(self, node: ast.expr, table: bool) -> None:
         """Check a mapping of values to values: a function of one value, or a table."""
         if isinstance(node, ast.Lambda):
             self._lambda(node)
-        elif getattr(node, "id", None) not in TYPES - self.columns and not is_rowwise(self._of_caller(node)):
+        elif getattr(node, "id", None) not in CAST_TYPES - self.columns and not is_rowwise(self._of_caller(node)):
             self._setting(node)
             if not table or callable(self._of_caller(node)):
                 raise _off(node)

@@ -25,6 +25,7 @@ from glmclf.data.design.arrays import (
     unmasked,
 )
 from glmclf.data.design.constant import constant, constant_columns, leave_out_constant
+from glmclf.data.response.trials import counts_of
 from glmclf.data.table.frame import Column, as_frame, as_series, read_column, row_labels
 from glmclf.data.table.rows import (
     ReadTable,
@@ -63,7 +64,7 @@ def read_arrays(
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
     extras : mapping
-        "offset", "freq_weights", "weights": a Series or an array, or None.
+        "offset", "freq_weights", "weights", "trials": a Series or an array, or None.
     response : callable
         Makes the response of the names and the values of the columns of `endog`, on the kept rows.
     drop_constant : bool
@@ -140,8 +141,12 @@ class BesideArrays:
     def respond(self, response: Respond) -> Any:
         """The response of the rows that stay."""
         keep = self.rows.selection
-        values = [series if keep is None else series[keep] for series in self.left.values()]
-        return respond(response, list(self.left), values, self.rows)
+        names, values = list(self.left), [series if keep is None else series[keep] for series in self.left.values()]
+        trials, index = self.beside.get("trials"), self.rows.index
+        if trials is not None:
+            trials, index = (trials, index) if keep is None else (trials[keep], index[keep])
+            names, values = counts_of(names, values, trials, index)
+        return respond(response, names, values, self.rows)
 
     def finish(self) -> dict[str, Any]:
         """The fields of a `ReadTable` that describe rows."""

@@ -27,7 +27,7 @@ from glmclf.data.formula.factors import not_finite, resolve
 from glmclf.data.reading.arrays import BesideArrays, read_exog
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE
-from glmclf.data.reading.features import MISSING, check_names, code_of, counts_of, read_features_of
+from glmclf.data.reading.features import FEATURE_MISSING, check_names, code_of, counts_of, read_features_of
 from glmclf.data.reading.settle import Reading
 from glmclf.data.table.frame import Column, as_frame, read_column
 from glmclf.data.table.rows import ReadTable, Respond, RowMask, check_missing_option
@@ -75,7 +75,7 @@ def read_feature_arrays(
     >>> [(f.name, f.family) for f in sample.design.features], sample.design.dropped.name
     ([('x1', 'bernoulli'), ('x2', 'gaussian')], 'const')
     """
-    check_missing_option(missing, MISSING)
+    check_missing_option(missing, FEATURE_MISSING)
     table, index, all_finite = _exog_columns(unmasked(exog))
     first = next(iter(table.values())).values
     beside = BesideArrays.of(endog, first, index, "drop" if missing in ALONE else missing, extras)

@@ -15,7 +15,7 @@ from patsy import Treatment
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, everywhere, grid_codes, level_word
 from glmclf.data.design.feature_terms import (
     MAX_TABLE_CELLS,
-    NUMBERS,
+    NUMBER_FAMILIES,
     FactorRows,
     Families,
     Term,
@@ -89,7 +89,7 @@ class Builder:
         for j in range(width):
             name = f"{term.name}[{j}]"
             asked = self.families.of(name, term, self.reading.bound[code].columns)
-            family = fitting(asked, NUMBERS, name, "a column of numbers")
+            family = fitting(asked, NUMBER_FAMILIES, name, "a column of numbers")
             made.append(self._number(term, name, family, j))
         return made
 
@@ -261,7 +261,7 @@ def _kinds(value: Value, code: str) -> tuple[tuple[str, ...], str]:
         return ("categorical",), f"labels ({quoted(value.data.categories, 3)})"
     head = value.data[:1000]  # the answer for most columns
     binary = bool(np.isin(head, (0.0, 1.0)).all() and np.isin(value.data, (0.0, 1.0)).all())
-    return ("bernoulli" if binary else "gaussian", *NUMBERS, "categorical"), "numbers"
+    return ("bernoulli" if binary else "gaussian", *NUMBER_FAMILIES, "categorical"), "numbers"
 
 
 def _is_constant(value: Value) -> bool:

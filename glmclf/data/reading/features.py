@@ -28,7 +28,7 @@ from glmclf.errors import DataError, FormulaError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_features"]
 
-MISSING = ("skip", "drop", "raise", "level", "none")
+FEATURE_MISSING = ("skip", "drop", "raise", "level", "none")
 
 
 def read_features(
@@ -93,7 +93,7 @@ def read_features(
     >>> [v.tolist() for v in sample.values]
     [[1.5, nan, 2.0], [0, 1, -1]]
     """
-    check_missing_option(missing, MISSING)
+    check_missing_option(missing, FEATURE_MISSING)
     source = data if isinstance(data, Source) else OneTable(data)
     parsed = parse_formula(formula, intercept=True, columns=lambda: source.first().columns)
     plain = list(itertools.chain(*parsed.right))

@@ -58,7 +58,7 @@ def read_outcomes(
     endog : array-like, str or None
         The response of the rows, or the column of the table that holds it.
     extras : mapping
-        "freq_weights" or "weights": a column, one value a row, or one number for all rows.
+        "freq_weights" or "weights", and "trials" of a proportion: a column, one value a row, or one number for all.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def read_outcomes(
     found: list[Any] = []
 
     def keep_values(codes: list[str], values: list[Any]) -> None:
-        found.extend(zip(names or codes, values, strict=True))
+        found.extend(zip(codes if names is None or "trials" in weights else names, values, strict=True))
 
     try:
         sample: Any = read_formula(f"{left} ~ 1", table, extras=weights, response=keep_values, restricted=True)
@@ -86,7 +86,7 @@ def read_outcomes(
     some = counts.sum(axis=1) > 0
     keep = sample.keep.copy()
     keep[keep] = some
-    given = next(iter(sample.extras.values()), None)
+    given = next((values for name, values in sample.extras.items() if name != "trials"), None)
     dropped = dict(sample.dropped)
     return NewOutcomes(counts[some], None if given is None else given[some], keep, sample.index[some], dropped)
 

@@ -22,7 +22,7 @@ from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
 from glmclf.data.source.base import Source
-from glmclf.data.source.one_table import WHOLE, OneTable
+from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
 from glmclf.errors import DataError, MissingDataError
@@ -58,6 +58,11 @@ class ReadParts:
 
     def __len__(self) -> int:
         return self.survey.used
+
+    @property
+    def names(self) -> list[Any]:
+        """Columns of the source."""
+        return list(self.source.names)
 
     @property
     def given_index(self) -> pd.Index:
@@ -117,8 +122,8 @@ def read_formula(
     missing : {"drop", "raise", "none"}
         What becomes of rows with a missing value.
     extras : mapping
-        "offset", "freq_weights", "weights": a column's name, or None; of a table in memory also a Series or an array
-        beside it.
+        "offset", "freq_weights", "weights", "trials": a column's name, or None; of a table in memory also a Series or
+        an array beside it. With trials the left side is a proportion of them.
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool
@@ -167,7 +172,7 @@ def responded(response: Respond, source: Source, reader: Reader, survey: TableSu
 def surveyed(source: Source, reader: Reader) -> TableSummary:
     """Summary of all parts, transforms memorised on the way; a table in memory is settled once and for all."""
     if isinstance(source, OneTable):
-        return reader.summary(source.settled(reader), WHOLE)
+        return reader.summary(source.settled(reader), WHOLE_TABLE)
     columns, memories = reader.wanted, reader.memories()
     survey = source.sum(lambda table, place: reader.survey(table, place, "before"), columns)
     source.ledger.check(survey.digests)

@@ -22,6 +22,7 @@ from glmclf.data.reading.bind import subset_mask
 from glmclf.data.reading.settle import Reading, Settled, settle
 from glmclf.data.reading.summary import ColumnSummary, FactorSummary, ResponseSummary, TableSummary
 from glmclf.data.response.response import counted
+from glmclf.data.response.trials import counts_of
 from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import Column, read_column
@@ -44,7 +45,7 @@ class Reader:
         Variables that the query may use.
     missing : str
     extras : dict of str
-        Column of "offset", "freq_weights" or "weights"; of a table in memory also values beside it.
+        Column of "offset", "freq_weights", "weights" or "trials"; of a table in memory also values beside it.
     beside : tuple of str
         More columns, for groups.
     design, response
@@ -137,7 +138,7 @@ class Reader:
         values = [left_value(self.bound[code], value, frame, rows) for code, value in left.items()]
         outcomes, shown = None, None
         if len(values) == len(self.left):
-            outcomes = self._outcomes(values)
+            outcomes = self._outcomes(*self._counts(values, reading))
         if self.part:
             shown = self._all_outcomes(outcomes, frame, rows)
         return TableSummary(
@@ -155,20 +156,30 @@ class Reader:
             digests=Digests() if rows.digests is None else rows.digests.of_part(place.number),
         )
 
-    def _outcomes(self, values: list[Any]) -> ResponseSummary | None:
+    def _counts(self, values: list[Any], reading: Reading) -> tuple[list[str], list[Any]]:
+        """Names and values of the left side's terms; of a proportion of trials those of the counts that it makes."""
+        trials, keep = reading.beside.get("trials"), reading.rows.selection
+        if trials is None:
+            return self.left, values
+        index = reading.frame.index
+        trials, index = (trials, index) if keep is None else (trials[keep], index[keep])
+        return counts_of(self.left, values, trials, index)
+
+    def _outcomes(self, names: list[str], values: list[Any]) -> ResponseSummary | None:
         """Rows of the left side that tell all its values; all of them of a table in memory."""
         if not self.part:
-            return ResponseSummary(self.left, values)
+            return ResponseSummary(names, values)
         if len(values) > 1:
-            for code, counts in zip(self.left, values, strict=True):
-                counted(code, counts)  # whose error is of the rows of the part
-        return ResponseSummary.of(self.left, values)
+            for name, counts in zip(names, values, strict=True):
+                counted(name, counts)  # whose error is of the rows of the part
+        return ResponseSummary.of(names, values)
 
     def _all_outcomes(
         self, used: ResponseSummary | None, frame: pd.DataFrame, rows: RowMask
     ) -> ResponseSummary | None:
         """Values of the column that is the response, whichever rows are used."""
-        name = self.bound[self.left[0]].bare if len(self.left) == 1 else None
+        one = len(self.left) == 1 and "trials" not in self.extras
+        name = self.bound[self.left[0]].bare if one else None
         if name is None or rows.selection is None:
             return used if name is not None else None
         return ResponseSummary.of([name], [frame[name].dropna()])
@@ -214,7 +225,7 @@ class Reader:
         X = self._regressors(settled)
         left = [left_value(self.bound[c], values[c], frame, reading.rows) for c in self.left]
         index = frame.index if keep is None else frame.index[keep]
-        y, trials = self.response.code(self.left, left, index)
+        y, trials = self.response.code(*self._counts(left, reading), index)
         kept = {name: v if keep is None else v[keep] for name, v in reading.beside.items()}
         return Observations(X, y, trials, kept.get("offset"), kept.get("freq_weights", kept.get("weights")))
 

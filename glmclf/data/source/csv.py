@@ -18,7 +18,7 @@ from glmclf.data.table.frame import MAX_EXACT_INTEGER
 from glmclf.errors import DataError
 
 DEFAULT_TEXT = pd.Series(["text"]).dtype
-NUMBERS, TRUTH, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  # what the fields of a part are
+NUMBERS, TRUTHS, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  # what the fields of a part are
 
 
 class Csv(Source):
@@ -90,7 +90,7 @@ def _typed(column: pd.Series) -> tuple[pd.Series, str]:
     if not column.notna().any():
         return column.astype(np.float64), NOTHING
     if dtype.kind == "b":
-        return column.astype(object if column.isna().any() else bool), TRUTH
+        return column.astype(object if column.isna().any() else bool), TRUTHS
     if dtype.kind in "iu":
         if not column.isna().any():
             return column.astype(np.dtype(dtype.kind + "8")), NUMBERS

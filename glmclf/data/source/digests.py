@@ -18,11 +18,15 @@ from glmclf.errors import DataError
 AGAIN = "it must give the same tables each time"
 WRAP = 2**64
 ODD = np.uint64(0x9E3779B97F4A7C15)
-MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
+HASH_OF_MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
+
+
+def _wrapped(a: int, b: int) -> int:
+    return (a + b) % WRAP
 
 
 @dataclass(frozen=True)
-class Digest:
+class Digest(Summed):
     """Sum of a hash of each value of a column, modulo 2**64; + adds the digest of more rows.
 
     There is no tolerance: bits of numbers as float64 and of labels, equal for equal values of whatever type.
@@ -37,8 +41,8 @@ class Digest:
     """
 
     n: int
-    alike: int
-    placed: int
+    alike: int = field(metadata=added_by(_wrapped))
+    placed: int = field(metadata=added_by(_wrapped))
 
     @classmethod
     def of(cls, values: Any) -> Digest:
@@ -51,9 +55,6 @@ class Digest:
         """Digest of rows that are the part of a number."""
         odd = int(pd.util.hash_array(np.array([number], dtype=np.uint64))[0]) | 1
         return Digest(self.n, self.alike, self.placed * odd % WRAP)
-
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
 
     def like(self, other: Digest, places: bool = True) -> bool:
         """Whether two digests are of the same rows; without places, whatever their order."""
@@ -77,7 +78,7 @@ def _codes(values: Any) -> ndarray:
     codes, categories = np.asarray(column.values.codes), column.values.categories
     inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
     if len(categories) and inner.kind in ("number", "bool"):
-        return np.append(_of_numbers(np.asarray(inner.values), None), MISSING)[codes]
+        return np.append(_of_numbers(np.asarray(inner.values), None), HASH_OF_MISSING)[codes]
     return _of_labels(codes, categories)
 
 
@@ -90,7 +91,7 @@ def _of_numbers(values: ndarray, missing: ndarray | None) -> ndarray:
     codes = pd.util.hash_array(bits)
     lost = np.isnan(numbers) if missing is None else missing | np.isnan(numbers)
     if lost.any():
-        codes[lost] = MISSING
+        codes[lost] = HASH_OF_MISSING
     return codes
 
 
@@ -102,7 +103,7 @@ def _below_floats(values: ndarray, numbers: ndarray) -> ndarray:
 
 def _of_labels(codes: ndarray, labels: Iterable[Any]) -> ndarray:
     words = np.array([*map(str, labels)], dtype=object)
-    return np.append(pd.util.hash_array(words, categorize=False), MISSING)[codes]  # the last one is of code -1
+    return np.append(pd.util.hash_array(words, categorize=False), HASH_OF_MISSING)[codes]  # the last one is of code -1
 
 
 @functools.lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ import pandas as pd
 from glmclf.data.source.base import Place, Source
 from glmclf.data.table.frame import as_frame
 
-WHOLE = Place(0, "the table")
+WHOLE_TABLE = Place(0, "the table")
 
 
 class OneTable(Source):
@@ -56,4 +56,4 @@ class OneTable(Source):
         return self.frame if columns is None else self.frame[columns]
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        yield self.first(columns), WHOLE
+        yield self.first(columns), WHOLE_TABLE

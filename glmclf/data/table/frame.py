@@ -403,7 +403,7 @@ def _read_arrow(series: pd.Series, name: Any) -> Column:
     return _read_labels(series, name)
 
 
-NUMBERS = (numbers.Real, Decimal, np.bool_)
+NUMBER_TYPES = (numbers.Real, Decimal, np.bool_)
 
 
 def _read_objects(series: pd.Series, name: Any) -> Column:
@@ -418,7 +418,7 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
         raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
     if any(issubclass(t, (list, tuple, dict, set, ndarray)) for t in types):
         raise DataError(f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.')
-    if all(issubclass(t, NUMBERS) for t in types):
+    if all(issubclass(t, NUMBER_TYPES) for t in types):
         return _read_number_objects(values, missing, found, types)
     if inferred in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period", "interval"):
         return Column(series, _mask(missing), "other")

@@ -12,7 +12,7 @@ from numpy import ndarray
 from glmclf.data.table.frame import align, as_frame, as_series, matched
 from glmclf.errors import MissingDataError
 
-KINDS = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
+GROUPING_TYPES = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
         variables = [groups.get_level_values(i) for i in range(groups.nlevels)]
     elif isinstance(groups, pd.DataFrame):
         variables = [groups[c] for c in groups.columns]
-    elif isinstance(groups, (list, tuple)) and all(isinstance(g, KINDS) for g in groups):
+    elif isinstance(groups, (list, tuple)) and all(isinstance(g, GROUPING_TYPES) for g in groups):
         variables = list(groups)
         names = table is not None and all(isinstance(g, str) and g in table.columns for g in groups)
         if not names and all(isinstance(g, str) for g in groups) and len(groups) > 2:

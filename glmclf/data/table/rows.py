@@ -103,12 +103,18 @@ class ReadTable:
         """Positions of the kept rows in the table after `subset`, (n,)."""
         return np.flatnonzero(self.keep)
 
+    @property
+    def names(self) -> list[Any]:
+        """Columns of the table; none of arrays."""
+        return [] if self.frame is None else list(self.frame.columns)
+
     def __len__(self) -> int:
         """Number of rows kept."""
         return int(np.count_nonzero(self.keep))
 
 
 MISSING = ("drop", "raise", "none")
+WHOLE_NUMBERS = {"freq_weights": " (sampling weights go into weights=)", "trials": ""}  # variables, with advice
 
 
 def check_missing_option(missing: Any, known: tuple[str, ...] = MISSING) -> None:
@@ -121,7 +127,7 @@ def check_missing_option(missing: Any, known: tuple[str, ...] = MISSING) -> None
 
 # -------------------------------------------------------------------------------------------------------- extras
 def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndarray | None) -> dict[str, ndarray]:
-    """Offset and weights as float64 arrays beside the rows of the table after `cut`; NaN where missing.
+    """Offset, weights and trials as float64 arrays beside the rows of the table after `cut`; NaN where missing.
 
     Raises
     ------
@@ -161,9 +167,9 @@ def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
     _refuse(_in_rows(np.isinf(values)), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)
-    if name == "freq_weights":
+    if name in WHOLE_NUMBERS:
         fraction = np.isfinite(values) & (values != np.floor(values))
-        _refuse(fraction, label, "values other than whole numbers (sampling weights go into weights=)", index)
+        _refuse(fraction, label, f"values other than whole numbers{WHOLE_NUMBERS[name]}", index)
     return values
 
 
@@ -251,9 +257,12 @@ class RowMask:
 
 
 def weigh(rows: RowMask, extras: Mapping[str, ndarray], given: Mapping[str, Any] | None) -> dict[str, ndarray]:
-    """Leave out rows of weight zero; returns where an offset or weight is missing, by column or keyword."""
+    """Leave out rows of weight zero or without trials; returns where an offset, a weight or the number of trials is
+    missing, by column or keyword."""
     for name, values in extras.items():
-        if name != "offset":
+        if name == "trials":
+            rows.no_trials = rows.absent(values == 0)
+        elif name != "offset":
             rows.absent(values == 0)
     source = given or {}
     named = {name: source[name] if isinstance(source.get(name), str) else name for name in extras}

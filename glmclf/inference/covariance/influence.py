@@ -12,7 +12,7 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
 
-MAX_ENTRIES = 2**21  # entries of the largest temporary array
+MAX_ROW_ENTRIES = 2**21  # entries of an array (rows, equations, parameters) that are handled at a time
 LEVERAGE_ONE = 1e-10  # one minus a leverage, below which the leverage is one up to rounding
 
 
@@ -85,7 +85,7 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     """
     root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
     blocks = objective.blocks
-    size = max(16, min(blocks.size, MAX_ENTRIES // (p * q)))
+    size = max(16, min(blocks.size, MAX_ROW_ENTRIES // (p * q)))
     parts = []
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
         A = X.toarray()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood.objective import Largest, Objective
-from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ENTRIES, RowsError, instead, score_and_weight
+from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ROW_ENTRIES, RowsError, instead, score_and_weight
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Leverages:
     def _blocks(self) -> Any:
         """Rows in blocks whose arrays (n, q, p) are not too large."""
         blocks, numbers_a_row = self.objective.blocks, len(self.theta) * self.objective.likelihood.n_eta
-        return blocks.rechunk(max(16, min(blocks.size, MAX_ENTRIES // numbers_a_row)))
+        return blocks.rechunk(max(16, min(blocks.size, MAX_ROW_ENTRIES // numbers_a_row)))
 
     def _of_rows(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray, ndarray, ndarray]:
         """X as an array, the score factor (n, q), W and G (n, q, q) of rows."""

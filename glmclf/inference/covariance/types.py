@@ -51,6 +51,11 @@ class Covariance:
             return self.options.get("used", np.inf) - 1
         return self.clusters[0] - centred if len(self.clusters) == 1 else np.inf
 
+    def to_dict(self, groups: list[str]) -> dict[str, Any]:
+        """Record of the covariance for a file, with the names of its groupings."""
+        names = ("name", "matrix", "description", "clusters", "options")
+        return {**{name: getattr(self, name) for name in names}, "groups": groups}
+
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
         """Read a covariance and the names of its groupings from what a file holds."""
@@ -58,6 +63,26 @@ class Covariance:
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
         return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
+
+
+class DeferredCovariance(Covariance):
+    """Covariance whose matrix is formed when it is first asked for.
+
+    Parameters
+    ----------
+    name, description
+        As of a `Covariance`.
+    form : callable
+        Without arguments; gives the matrix.
+    """
+
+    def __init__(self, name: str, description: str, form: Callable[[], ndarray]):
+        self.__dict__.update(name=name, description=description, clusters=(), options={}, form=form)
+
+    @cached_property
+    def matrix(self) -> ndarray:
+        """Covariance matrix, (p, p)."""
+        return self.__dict__["form"]()
 
 
 @dataclass(frozen=True)
@@ -428,7 +453,6 @@ def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
     _check_size(ctx, 'cov_type="HAC"')  # else no score is left
-    _refuse_stream(ctx, "HAC")
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
@@ -448,7 +472,6 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
-    _refuse_stream(ctx, "bootstrap")
     known = _whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
@@ -476,17 +499,7 @@ def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("jackknife")
-    _refuse_stream(ctx, "jackknife")
     return resampling.jackknife(ctx)
-
-
-def _refuse_stream(ctx: Context | InfluenceContext, name: str) -> None:
-    blocks = ctx.blocks if isinstance(ctx, InfluenceContext) else ctx.objective.blocks
-    if blocks.streamed:
-        raise NotImplementedError(
-            f'cov_type="{name}" of a fit to a stream: {COVARIANCES[name].needs_rows}. Use "HC1" or "cluster", or fit a '
-            "sample in memory"
-        )
 
 
 def _of_regressions(name: str) -> NotImplementedError:

@@ -17,8 +17,8 @@ from numpy import ndarray
 from scipy.special import chdtrc, xlogy
 
 from glmclf.core.naive_bayes.families import Categorical, Family, GaussianFamily
-from glmclf.core.naive_bayes.family import EPS
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
+from glmclf.core.numerics.constants import EPS
 
 TABLES = ("bernoulli", "categorical")
 ROUNDED_REST_OF_CORRELATION = 1e-12  # 1 - r^2 below this is rounding

@@ -15,10 +15,11 @@ from numpy import ndarray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from glmclf.core.gaussian.dispersion import Dispersion, triangular_root
-from glmclf.core.gaussian.fit import Gaussian, log_softmax
+from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.constants import LOG_2PI
+from glmclf.core.numerics.softmax import log_softmax
 
-LOG_2PI = math.log(2 * math.pi)
 ROUNDED_SHARE_OF_DETERMINANT = 1e-10  # share of a determinant that is left without the row, below which it is rounding
 ROUNDED_TOLERANCE = 1e-12  # a tolerance below this is rounding of a scatter matrix
 MIN_SHARE_TO_DOWNDATE = 1e-3  # share of a regularised determinant left without the row, below which digits are lost

@@ -12,21 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import qr, solve_triangular
 
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.triangular import qr_factor, times_inverse
 from glmclf.inference.generative.covariances import class_roots, log_determinant, scatter_root
 from glmclf.inference.hypotheses.records import ChiSquareTest, FTest, chi_square_test, f_test
 
 
-def _triangle(A: ndarray) -> ndarray:
-    """R of A = Q R."""
-    return qr(A, mode="r", check_finite=False)[0][: A.shape[1]]
-
-
 def _inverse_rows(R: ndarray, J: ndarray) -> ndarray:
     """Rows J of R^-1, so that rows times their transpose are the block (J, J) of (R'R)^-1."""
-    return solve_triangular(R, np.eye(len(R))[:, J], trans="T").T
+    return times_inverse(np.eye(len(R))[J], R)
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ def whitened_means(
     if root is None:
         root = scatter_root(moments.within, moments.n - moments.K, what)
     D = np.sqrt(moments.counts)[:, None] * (moments.means - moments.mean)
-    G = solve_triangular(root, D.T, trans="T").T
+    G = times_inverse(D, root)
     _, singular, Vt = np.linalg.svd(G, full_matrices=True)
     return WhitenedMeans(moments, root, singular, Vt.T)
 
@@ -265,14 +260,14 @@ def _partial_eigenvalues(sep: WhitenedMeans, J: ndarray) -> ndarray:
     rows = _inverse_rows(sep.root, J) @ sep.V
     r, s = len(J), sep.singular[: sep.s]
     C = rows[:, : len(s)] * (s / np.hypot(1.0, s))
-    return np.linalg.svd(solve_triangular(_total_root(sep, rows), C, trans="T"), compute_uv=False)[: min(r, sep.s)] ** 2
+    return np.linalg.svd(times_inverse(C.T, _total_root(sep, rows)).T, compute_uv=False)[: min(r, sep.s)] ** 2
 
 
 def _total_root(sep: WhitenedMeans, rows: ndarray) -> ndarray:
     """U with U'U = (T^-1)_JJ, from the rows J of R^-1 V."""
     shrink = np.ones(rows.shape[1])
     shrink[: sep.s] = 1 / np.hypot(1.0, sep.singular[: sep.s])
-    return _triangle((rows * shrink).T)
+    return qr_factor((rows * shrink).T)
 
 
 def _feature_test(sep: WhitenedMeans, J: ndarray) -> FeatureTest:
@@ -336,7 +331,7 @@ def _qda_feature_test(sep: WhitenedMeans, roots: Sequence[ndarray], J: ndarray) 
     moments, r, p = sep.moments, len(J), sep.moments.p
     statistic = 0.0
     for n, R in zip(moments.counts, roots, strict=True):
-        statistic += n * (r * math.log(n) + log_determinant(_triangle(_inverse_rows(R, J).T)))
+        statistic += n * (r * math.log(n) + log_determinant(qr_factor(_inverse_rows(R, J).T)))
     total = _total_root(sep, _inverse_rows(sep.root, J) @ sep.V)
     statistic -= moments.n * (r * math.log(moments.n) + log_determinant(total))
     return chi_square_test(statistic, (moments.K - 1) * (r * (p - r + 1) + r * (r + 1) // 2))

@@ -29,14 +29,14 @@ from glmclf.core.naive_bayes.families import (
     FittedTable,
     GaussianFamily,
 )
-from glmclf.core.naive_bayes.family import LOG_2PI
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.numerics import special as gammas
+from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import InfluenceContext
 
+MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the matrices of rows that are handled at a time
 ROUNDED_SHARE_OF_SQUARES = 1e-10  # share of a sum of squares that is left without the row, below which it is rounding
-MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers handled at a time
 
 
 # --------------------------------------------------------------------------------------------------------- parts

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.numerics.triangular import times_inverse
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.generative.covariances import class_roots, scatter_root
 from glmclf.inference.hypotheses.records import ChiSquareTest, chi_square_test
@@ -84,10 +84,10 @@ def _whitened(X: ndarray, y: ndarray, means: ndarray, factors: Sequence[ndarray]
     """Residuals in coordinates in which their covariance is I, (n, p)."""
     Z = X - means[y]
     if len(factors) == 1:
-        return solve_triangular(factors[0], Z.T, trans="T", check_finite=False).T
+        return times_inverse(Z, factors[0])
     for k in np.unique(y):
         rows = y == k
-        Z[rows] = solve_triangular(factors[k], Z[rows].T, trans="T", check_finite=False).T
+        Z[rows] = times_inverse(Z[rows], factors[k])
     return Z
 
 

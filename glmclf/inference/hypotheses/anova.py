@@ -12,8 +12,8 @@ from scipy.linalg import cho_solve
 from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.inference.hypotheses.wald import quadratic_form
 
-TYPES = (3, 2, 1)
-TESTS = ("LR", "wald", "score")
+ANOVA_TYPES = (3, 2, 1)
+ANOVA_TESTS = ("LR", "wald", "score")
 
 
 class TermComparison(NamedTuple):

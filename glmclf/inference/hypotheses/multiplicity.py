@@ -13,7 +13,7 @@ from scipy.special import chdtrc, chdtri, ndtr, ndtri, stdtr, stdtrit
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.records import f_tail
 
-METHODS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
+PAIRWISE_ADJUSTMENTS = ("holm", "sidak", "hs", "bonferroni", "tukey", "none")
 SCRAMBLES = 8  # independent scramblings of the Sobol points
 MAX_SOBOL_POINTS, MIN_SOBOL_POINTS = 2048, 256  # of each scrambling; fewer for many statistics, all averaged over
 RADIUS_POINTS = 4096  # points at which the law of the radius is tabulated

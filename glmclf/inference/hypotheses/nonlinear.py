@@ -19,7 +19,7 @@ DEPENDENT_GRADIENT = 1e-11  # share of a gradient's length orthogonal to the oth
 PLACE = re.compile(r"_p(\d+)_")
 
 #: what can be called, by the name that it has; nothing else can
-FUNCTIONS: dict[str, np.ufunc] = {
+TERM_FUNCTIONS: dict[str, np.ufunc] = {
     "exp": np.exp,
     "expm1": np.expm1,
     "log": np.log,
@@ -98,7 +98,7 @@ def functions(text: str, names: Sequence[str], theta: ndarray) -> list[Nonlinear
     Parameters
     ----------
     text : str
-        Expressions, separated by commas: ``+ - * / ** ^``, brackets, numbers and the functions of `FUNCTIONS`.
+        Expressions, separated by commas: ``+ - * / ** ^``, brackets, numbers and the functions of `TERM_FUNCTIONS`.
     names : sequence of str
         The parameters.
     theta : (p,) ndarray
@@ -160,7 +160,7 @@ def _coded(text: str, names: Sequence[str]) -> str:
 
 def _pattern(name: str) -> str:
     """A name that is no part of a longer word, nor a function that is called."""
-    called = r"(?!\s*\()" if name in FUNCTIONS else ""
+    called = r"(?!\s*\()" if name in TERM_FUNCTIONS else ""
     return rf"(?<![\w.]){re.escape(name)}(?![\w.]){called}"
 
 
@@ -228,7 +228,7 @@ class Walk:
             return self._call(node)
         raise ValueError(
             f"{self._words(node)!r} is not understood: there are + - * / **, brackets, numbers, "
-            f"{', '.join(FUNCTIONS)}, and the parameters {list(self.names)}; quote such as hold signs"
+            f"{', '.join(TERM_FUNCTIONS)}, and the parameters {list(self.names)}; quote such as hold signs"
         )
 
     def _parameter(self, node: ast.Name) -> Differentiated:
@@ -244,11 +244,11 @@ class Walk:
         f = node.func
         if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "np":
             f = ast.Name(f.attr)
-        if not isinstance(f, ast.Name) or f.id not in FUNCTIONS:
-            raise ValueError(f"{self._words(node)!r}: the functions are {', '.join(FUNCTIONS)}")
+        if not isinstance(f, ast.Name) or f.id not in TERM_FUNCTIONS:
+            raise ValueError(f"{self._words(node)!r}: the functions are {', '.join(TERM_FUNCTIONS)}")
         if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
             raise ValueError(f"{self._words(node)!r}: {f.id} takes one argument")
-        function, a = FUNCTIONS[f.id], self.of(node.args[0])
+        function, a = TERM_FUNCTIONS[f.id], self.of(node.args[0])
         at = np.float64(a.value)
         value = function(at)
         slope = None if a.gradient is None else float(_slope(function, value, at))

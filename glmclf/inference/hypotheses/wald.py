@@ -17,13 +17,13 @@ from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
+from glmclf.core.numerics.constants import EPS
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.records import LRTest, f_tail
 
 if TYPE_CHECKING:
     from statsmodels.stats.contrast import ContrastResults
 
-EPS = float(np.finfo(float).eps)
 CONSTANTS = ("Intercept", "const")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
+from glmclf.core.numerics.triangular import qr_factor
 from glmclf.inference.margins.averages import GroupedRows
 
 
@@ -196,7 +197,7 @@ def _spread_factor(N: float) -> float:
 
 def _smaller(F: ndarray) -> ndarray:
     """A factor of the same F'F with fewer rows, where that is worth the while."""
-    return np.asarray(np.linalg.qr(F, mode="r")) if 4 * F.shape[1] < len(F) and np.isfinite(F).all() else F
+    return qr_factor(F) if 4 * F.shape[1] < len(F) and np.isfinite(F).all() else F
 
 
 def _by_cluster(clusters: ndarray) -> Any:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
-from glmclf.inference.hypotheses.wald import EPS, critical_value
+from glmclf.core.numerics.constants import EPS
+from glmclf.inference.hypotheses.wald import critical_value
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
-WHICH = ("mean", "linear")
+INTERVAL_PREDICTIONS = ("mean", "linear")
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
@@ -118,7 +119,7 @@ class Prediction:
     df: float | None = None
 
     def __post_init__(self) -> None:
-        if self.which not in WHICH:
+        if self.which not in INTERVAL_PREDICTIONS:
             raise ValueError(f"which={self.which!r}: predictions with intervals are 'mean' (probabilities) or 'linear'")
 
     @cached_property

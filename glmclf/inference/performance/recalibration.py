@@ -8,13 +8,13 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, log_expit, logsumexp, xlogy
 
+from glmclf.core.numerics.quantiles import ROUNDED_SHARE_OF_SUM
 from glmclf.core.numerics.ties import TIED
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 
 MOST_STEPS, RECALIBRATION_TOL, HALF = 200, 1e-22, 0.5
 LOG_ODDS_OF_NEVER, LOG_OF_NO_SUM = -1e4, -1e300  # log odds of a probability of 0, log of a sum of nothing
 MIN_INFORMATION_PER_OBSERVATION = 1e-6  # information per observation below which Newton's method is not trusted
-ROUNDED_SHARE_OF_SUM = 1e-13  # share of a sum of weights that is rounding
 
 
 class Recalibration(NamedTuple):

@@ -17,7 +17,7 @@ from glmclf.inference.performance import calibration, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import recalibrate
 
-METHODS = ("bootstrap", "cv", ".632+")
+VALIDATION_METHODS = ("bootstrap", "cv", ".632+")
 SHARE_IN_BOOTSTRAP = 0.632  # expected share of the rows that are in a bootstrap sample
 SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relatively or at all, differ by rounding
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")

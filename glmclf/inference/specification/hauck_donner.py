@@ -11,7 +11,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
 
-MAX_ENTRIES = 2**17  # entries of the largest temporary array
+MAX_EFFECT_ENTRIES = 2**17  # entries of the arrays of a derivative of the information that are handled at a time
 
 
 def wald_derivatives(
@@ -54,7 +54,7 @@ def wald_derivatives(
 
 
 def _chunks(Z, X, m, offset, w, width: int):
-    step = max(64, MAX_ENTRIES // max(width, X.shape[1]))
+    step = max(64, MAX_EFFECT_ENTRIES // max(width, X.shape[1]))
     for start in range(0, Z.shape[0], step):
         rows = slice(start, start + step)
         times: Any = 1.0 if m is None else m[rows]

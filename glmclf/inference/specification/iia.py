@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 
 from glmclf.core.numerics import seeds
 
-METHODS = ("hausman-mcfadden", "small-hsiao")
+IIA_TESTS = ("hausman-mcfadden", "small-hsiao")
 ROUNDED_EIGENVALUE = 1e-9  # eigenvalue of the scaled difference of covariances, below which it is rounding
 
 

@@ -8,6 +8,7 @@ sums, whose tests reject far too often, is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,10 @@ from scipy.special import chdtrc
 
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics.triangular import qr_factor
+from glmclf.core.rows.summed import Summed, added_by
 
-MAX_ENTRIES = 2**20  # entries of the largest temporary array
+MAX_MOMENT_ENTRIES = 2**20  # entries of the arrays of scores and moments of rows that are handled at a time
 EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
 EXPLAINED_DIRECTION = 1e-5  # such a share where moments are many, and some directions among them next to none
 
@@ -96,7 +99,7 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     data models, The Manchester School 56, 370-376.
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
-    size = max(16, MAX_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
+    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
     blocks = objective.blocks.rechunk(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):
@@ -122,7 +125,8 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     return blocks.sum(left).test(G)
 
 
-class MomentSums(NamedTuple):
+@dataclass(frozen=True)
+class MomentSums(Summed):
     """Sums of moments over rows; + adds those of more rows.
 
     Attributes
@@ -136,12 +140,8 @@ class MomentSums(NamedTuple):
     """
 
     total: ndarray
-    factor: ndarray
+    factor: ndarray = field(metadata=added_by(lambda a, b: _triangle(np.vstack([a, b]))))
     scale: ndarray
-
-    def __add__(self, other):
-        factor = _triangle(np.vstack([self.factor, other.factor]))
-        return MomentSums(self.total + other.total, factor, self.scale + other.scale)
 
     def test(self, explained: ndarray | None = None) -> MomentTest:
         """Chi-squared test m' C^+ m; directions of which estimation leaves next to nothing do not count.
@@ -173,8 +173,7 @@ def _whitening(factor: ndarray) -> ndarray:
 
 def _triangle(A: ndarray) -> ndarray:
     """R of A = QR."""
-    R: Any = np.linalg.qr(A, mode="r") if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
-    return R
+    return qr_factor(A) if np.isfinite(A).all() else np.full((1, A.shape[1]), np.nan)
 
 
 def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
 
@@ -15,7 +16,7 @@ def design_factor(blocks: Blocks) -> ndarray:
     R: Any = None
     for X, times in blocks:
         A = X.toarray() * np.sqrt(times)[:, None]
-        R = np.linalg.qr(A if R is None else np.vstack([R, A]), mode="r")
+        R = qr_factor(A) if R is None else qr_factor(R, A)
     return R
 
 
@@ -45,7 +46,7 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
     Fox & Monette (1992), Generalized collinearity diagnostics, JASA 87, 178-183.
     """
     slopes = np.setdiff1d(np.arange(F.shape[1]), constants)
-    R: Any = np.linalg.qr(F[:, np.r_[constants, slopes]], mode="r")
+    R = qr_factor(F[:, np.r_[constants, slopes]])
     S = R[len(constants) :, len(constants) :]
     length = np.linalg.norm(S, axis=0)
     S = S / np.where(length > 0, length, 1.0)
@@ -61,4 +62,4 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
 def _log_volume(A: ndarray) -> float:
     """Log of the square root of det(A'A)."""
     with np.errstate(divide="ignore"):
-        return float(np.log(np.abs(np.diag(np.linalg.qr(A, mode="r")))).sum()) if A.shape[1] else 0.0
+        return float(np.log(np.abs(np.diag(qr_factor(A)))).sum()) if A.shape[1] else 0.0

@@ -23,7 +23,7 @@ from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.results.comparison.comparability import counted
 from glmclf.results.requires import Needs, check_needs
 
-SPANNED = 1e-8  # share of a regressor's largest value that may remain outside the span of the features' functions
+MAX_REST = 1e-8  # share of a regressor's largest value that may remain outside the span of the features' functions
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _in_terms_of(Z: ndarray, res: Any, other: Any) -> ndarray:
     X = model._rows.X[:].toarray()
     scale = np.sqrt((Z * Z).mean(axis=0))
     B, _, rank, _ = np.linalg.lstsq(Z / scale, X, rcond=None)
-    left = np.abs(X - (Z / scale) @ B).max(axis=0) > SPANNED * np.abs(X).max(axis=0)
+    left = np.abs(X - (Z / scale) @ B).max(axis=0) > MAX_REST * np.abs(X).max(axis=0)
     if left.any() or X.shape[1] != Z.shape[1] or rank < Z.shape[1]:
         stray = ", ".join(f'"{name}"' for name, no in zip(model.exog_names, left, strict=True) if no)
         be = "is" if left.sum() == 1 else "are"
@@ -209,10 +209,11 @@ def _checked(res: Any, other: Any) -> tuple[Any, Any]:
 
 def with_rows(res: Any) -> Any:
     """Results with the rows of the fit in memory."""
-    if not res.model._rows.streamed:
+    held = res.model._rows.held()
+    if held is res.model._rows:
         return res
     found, model = copy.copy(res), copy.copy(res.model)
-    model._rows_, found.model = model._rows.held(), model
+    model._rows_, found.model = held, model
     state = getattr(res, "_state", None)
     gone = None if state is None else state.estimate.rules_out(model._rows.X, model._likelihood.n_eta + 1)
     if gone is not None:

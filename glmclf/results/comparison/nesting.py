@@ -21,7 +21,7 @@ from glmclf.results.comparison.comparability import (
     with_offsets,
 )
 
-ROUNDING = 1e-12  # share of its terms' norms up to which a difference counts as 0
+MAX_NESTED_REST = 1e-12  # share of its terms' norms up to which a difference counts as 0
 
 
 class Predictors(NamedTuple):
@@ -107,7 +107,7 @@ def _outside(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     if other:
         apart = apart + T[:, sum(k) :].ravel(order="F")
     terms = np.linalg.norm(a.constant) + np.linalg.norm(b.constant)
-    if np.linalg.norm(apart) <= ROUNDING * terms:
+    if np.linalg.norm(apart) <= MAX_NESTED_REST * terms:
         apart = np.zeros_like(apart)
     d, eps = a.directions.shape[1], np.finfo(float).eps
     last = max(terms * units.max(), eps) / max(float(np.linalg.norm(apart)), 1.0)

@@ -318,7 +318,7 @@ class _Fit:
     @property
     def selected(self) -> bool:
         """Whether a penalty chose the columns of a maximum likelihood fit."""
-        return bool(getattr(self.given, "_again", False))
+        return bool(getattr(self.given, "refit", False))
 
     @property
     def constraints(self) -> list[str]:

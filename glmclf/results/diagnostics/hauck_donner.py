@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import MAX_NAMES
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centred
 from glmclf.core.rows.blocks import Blocks
@@ -15,8 +16,6 @@ from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import wald_derivatives
 from glmclf.results.separation import spelled
-
-MAX_NAMES = 8  # coefficients that a note names
 
 
 def hauck_donner(res: Any) -> pd.DataFrame:

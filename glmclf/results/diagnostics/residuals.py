@@ -115,5 +115,5 @@ def labels_of_terms(res: Any, terms: list[str]) -> pd.Index:
     """Labels of columns, one a term and equation."""
     if res.model._likelihood.n_eta == 1 and not hasattr(res.model, "_equations"):
         return pd.Index(terms, dtype=object)
-    levels = getattr(res, "_table_levels", res.model._equations)
+    levels = res._table_levels
     return pd.MultiIndex.from_product([levels, terms], names=["level", "term"])

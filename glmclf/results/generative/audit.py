@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.checks import is_whole
-from glmclf.core.gaussian.fit import (
-    log_softmax,
-)
+from glmclf.core.numerics.softmax import log_softmax
 from glmclf.inference.generative import independence
 from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 

@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
-from glmclf.results.generative.parameters import WORDS
+from glmclf.results.generative.parameters import PARAMETER_WORDS
 
 
 def conditionals(res: Any) -> dict[str, pd.DataFrame]:
@@ -23,7 +23,7 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
             continue
         feature = model.features[p.feature]
         leveled = feature.kind in ("codes", "counts")
-        word = feature.word(p.level) if leveled else WORDS.get(p.name, p.name)
+        word = feature.word(p.level) if leveled else PARAMETER_WORDS.get(p.name, p.name)
         own = columns.setdefault(feature.name, {})
         for what, value in (("estimate", p.value), ("se", p.se)):
             into = own.setdefault((word, what), np.empty(K))

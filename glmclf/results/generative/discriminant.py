@@ -50,7 +50,7 @@ from glmclf.results.requires import Needs, requires
 if TYPE_CHECKING:
     from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
-MODEL_BASED = {
+COVARIANCE_NOTES = {
     "nonrobust": "Standard errors are from the inverse information (the laws of the classes are assumed to be right).",
     "expected": "Standard errors are from the inverse expected information (the laws are assumed to be right).",
 }
@@ -124,8 +124,8 @@ class DiscriminantResults(GenerativeResults):
     def _covariance(
         model, fitted: GaussianFit, cov_type: str, keywords, blocks
     ) -> tuple[Covariance, list[str], PriorParts | None]:
-        if cov_type in MODEL_BASED:
-            return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), [], None
+        if cov_type in COVARIANCE_NOTES:
+            return Covariance(cov_type, np.zeros((0, 0)), COVARIANCE_NOTES[cov_type]), [], None
         return _robust(model, fitted, cov_type, keywords, blocks)
 
     # ----------------------------------------------------------------------------------------------- the classes
@@ -163,6 +163,10 @@ class DiscriminantResults(GenerativeResults):
     @property
     def _regularised(self) -> bool:
         return self._fitted_classes.law.regularised
+
+    @property
+    def _has_bic(self) -> bool:
+        return not self._regularised
 
     @property
     def _maximum(self) -> bool:
@@ -308,7 +312,7 @@ class DiscriminantResults(GenerativeResults):
                 self, labels, logit.to_raw(law, self._reduced), self._cov, None, self._reduced, self._to_raw
             )
         b = logit.coefficients(law)
-        if self._cov.name in MODEL_BASED:
+        if self._cov.name in COVARIANCE_NOTES:
             return ImpliedLogit(self, labels, b, self._cov, logit.DiscriminantCovariance(law))
         return ImpliedLogit(self, labels, b, self._cov, None, logit.coefficients(law.shifted()), self._to_raw)
 
@@ -417,7 +421,7 @@ class DiscriminantResults(GenerativeResults):
 
         def of(seen: ndarray, rows: ndarray) -> ndarray:
             X = values[np.ix_(rows, np.flatnonzero(seen))]
-            if self._cov.name in MODEL_BASED and self._reduced is None:
+            if self._cov.name in COVARIANCE_NOTES and self._reduced is None:
                 return logit.log_odds_covariance(self._law.marginal(seen), X, priors_free)
             return self._quadratic_form(seen, X, priors_free)
 
@@ -468,7 +472,7 @@ class DiscriminantResults(GenerativeResults):
         self.__dict__.pop("discriminant", None)
         if self._reduced is not None:
             raise NotImplementedError('bias_reduction="exact" has its own exact covariance: fit without it')
-        blocks = None if cov_type in MODEL_BASED else self.model._blocks()
+        blocks = None if cov_type in COVARIANCE_NOTES else self.model._blocks()
         found = self._covariance(self.model, self._fitted_classes, cov_type, keywords, blocks)
         self._cov, self._group_names, self._prior_parts = found
         self._keywords = keywords
@@ -723,7 +727,7 @@ class DiscriminantResults(GenerativeResults):
             "law": law,
             "moments": {name: a for name, a in stored_fields(f.moments).items() if a is not None},
             "factors": f.factors,
-            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,
             "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
             "facts": {name: getattr(self, name) for name in self._facts},

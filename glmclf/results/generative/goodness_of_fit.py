@@ -11,10 +11,8 @@ from numpy import ndarray
 
 from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest, PossibleOutcomes
-from glmclf.results.diagnostics.goodness_of_fit import COLUMNS, check_groups, group_table
+from glmclf.results.diagnostics.goodness_of_fit import TEST_COLUMNS, check_groups, group_table
 from glmclf.results.requires import Needs, requires
-
-MAX_ENTRIES = 2**20  # entries of a temporary array
 
 
 class PosteriorTests:
@@ -65,12 +63,10 @@ class PosteriorTests:
         Name: pvalue, dtype: float64
         """
         check_groups(groups)
-        res: Any = self
-        if self.model._rows.streamed:
-            from glmclf.results.comparison.conditional import with_rows
+        from glmclf.results.comparison.conditional import with_rows
 
-            return with_rows(res).gof_test(groups)
-        counts, _, risk = self._observed_and_fitted()
+        res = with_rows(self)
+        counts, _, risk = res._observed_and_fitted()
         group = gof.risk_groups(risk, counts.sum(axis=1), int(groups))
         n_groups, q = int(group.max()) + 1, len(res.levels) - 1
 
@@ -78,10 +74,10 @@ class PosteriorTests:
             return moment_tests.group_moments(o, group[rows], n_groups)
 
         found = {
-            "groups of risk": (*self._posterior_test(counts, by_group, n_groups * q), n_groups),
-            "sum of squares": (*self._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
+            "groups of risk": (*res._posterior_test(counts, by_group, n_groups * q), n_groups),
+            "sum of squares": (*res._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
         }
-        return pd.DataFrame.from_dict(found, orient="index", columns=COLUMNS)
+        return pd.DataFrame.from_dict(found, orient="index", columns=TEST_COLUMNS)
 
     @requires(Needs.LIKELIHOOD)
     def gof_groups(self, groups: int = 10) -> pd.DataFrame:
@@ -184,7 +180,7 @@ class PosteriorTests:
             raise type(error)(str(error).replace("compare_conditional()", "gof_test()")) from None
         form = res._logit_form()
         m, K = form.coefficients.shape[1], counts.shape[1]
-        size = max(16, MAX_ENTRIES // (K * (c + m * K)))
+        size = max(16, moment_tests.MAX_MOMENT_ENTRIES // (K * (c + m * K)))
 
         def blocks() -> Iterator[tuple[Any, slice, PossibleOutcomes, ndarray]]:
             for part, rows in self._in_blocks(size):

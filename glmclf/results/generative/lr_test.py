@@ -20,7 +20,7 @@ from glmclf.results.comparison.comparability import (
 from glmclf.results.generative.record import _arrays, _cells
 from glmclf.results.requires import Needs, check_needs
 
-KINDS = ["spherical", "diag", "full"]  # kinds of covariance matrices, each a special case of the next
+NESTED_COVARIANCES = ["spherical", "diag", "full"]  # kinds of covariance matrices, each a special case of the next
 
 
 def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
@@ -95,7 +95,7 @@ def _gaussian_law(res: Any) -> tuple[str, bool]:
 
 def holds(a: tuple[str, bool], b: tuple[str, bool]) -> bool:
     """Whether a covariance structure a = (kind, shared) includes structure b as a special case."""
-    return KINDS.index(b[0]) <= KINDS.index(a[0]) and (b[1] or not a[1])
+    return NESTED_COVARIANCES.index(b[0]) <= NESTED_COVARIANCES.index(a[0]) and (b[1] or not a[1])
 
 
 def _check_covariances(a: tuple[str, bool], b: tuple[str, bool], df: float) -> None:

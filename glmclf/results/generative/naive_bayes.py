@@ -21,7 +21,7 @@ from glmclf.results import saving
 from glmclf.results.comparison.conditional import LogitForm
 from glmclf.results.generative.audit import audit
 from glmclf.results.generative.densities import conditionals, density, is_missing, summary_features, totals
-from glmclf.results.generative.discriminant import MODEL_BASED, DiscriminantResults
+from glmclf.results.generative.discriminant import COVARIANCE_NOTES, DiscriminantResults
 from glmclf.results.generative.errors import error_facts, error_rates, log_posterior
 from glmclf.results.generative.implied_logit import MAX_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
 from glmclf.results.generative.ladder import naive_bayes_ladder
@@ -224,7 +224,7 @@ class NaiveBayesResults(GenerativeResults):
         terms = {constant if name == "Intercept" else name: place for name, place in model._design.terms.items()}
         labels = LogitLabels(model.endog_names, model.levels, model.reference, model.exog_names, terms)
         blocks = [fit.columns[j] for j, f in enumerate(model.features) if f.kind == "counts"]
-        if self._cov.name in MODEL_BASED:
+        if self._cov.name in COVARIANCE_NOTES:
             closed = ClosedFormCovariance(fit)
             return NaiveBayesLogit(self, labels, fit.coefficients(), self._cov, closed, blocks=blocks)
         parts = self._parts
@@ -298,7 +298,7 @@ class NaiveBayesResults(GenerativeResults):
         return self._fit.log_joint(values)
 
     def _log_odds_covariance(self, values: Sequence[ndarray], priors_free: bool) -> ndarray:
-        if self._cov.name in MODEL_BASED:
+        if self._cov.name in COVARIANCE_NOTES:
             return replace(self._fit, priors_free=priors_free).log_odds_covariance(values)
         return self._parts.log_odds_covariance(self._cov.matrix, values, priors_free)
 
@@ -434,7 +434,7 @@ class NaiveBayesResults(GenerativeResults):
     # -------------------------------------------------------------------------------------------- presentation
     def _notes(self) -> list[str]:
         notes = super()._notes()
-        if self._cov.name in MODEL_BASED and self._fit.p > 1:
+        if self._cov.name in COVARIANCE_NOTES and self._fit.p > 1:
             notes.append(ASSUMED)
         if self._smoothed:
             notes.append(
@@ -457,7 +457,7 @@ class NaiveBayesResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "statistics": record_as_dict(self._fit),
-            "covariance": {**vars(self._cov), "groups": self._group_names},
+            "covariance": self._cov.to_dict(self._group_names),
             "facts": {name: getattr(self, name) for name in self._facts},
         }
 
@@ -472,8 +472,8 @@ class NaiveBayesResults(GenerativeResults):
 
 def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> tuple[Covariance, list[str]]:
     """Covariance of the parts of the log-odds; empty where closed forms replace it."""
-    if cov_type in MODEL_BASED:
-        return Covariance(cov_type, np.zeros((0, 0)), MODEL_BASED[cov_type]), []
+    if cov_type in COVARIANCE_NOTES:
+        return Covariance(cov_type, np.zeros((0, 0)), COVARIANCE_NOTES[cov_type]), []
     parts = Parts(fitted)
     size = (fitted.K - 1) * parts.E
     if size > MAX_ROBUST:

@@ -12,7 +12,7 @@ from glmclf.core.naive_bayes.fit import NaiveBayesFit, Parameter
 from glmclf.data.reading.features import Feature
 from glmclf.results.generative.implied_logit import MAX_FORMED
 
-WORDS = {"variance": "var", "p": "prob"}
+PARAMETER_WORDS = {"variance": "var", "p": "prob"}
 
 
 def parameter_names(model: Any, parameters: Sequence[Parameter]) -> list[str]:
@@ -22,7 +22,7 @@ def parameter_names(model: Any, parameters: Sequence[Parameter]) -> list[str]:
         inside = [] if p.klass is None else [str(model._classes[p.klass])]
         if p.feature is not None:
             inside.append(_subject(model.features[p.feature], p))
-        out.append(f"{WORDS.get(p.name, p.name)}[{', '.join(inside)}]")
+        out.append(f"{PARAMETER_WORDS.get(p.name, p.name)}[{', '.join(inside)}]")
     return out
 
 

@@ -13,8 +13,8 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_choice
-from glmclf.core.gaussian.fit import log_softmax, softmax
 from glmclf.core.numerics import seeds
+from glmclf.core.numerics.softmax import complements, log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
 from glmclf.errors import DataWarning, warn
@@ -43,7 +43,7 @@ ROBUST = {
     "HC0": "Standard errors hold if the laws are not as modelled (HC0: sandwich of influences, no factor).",
     "HC1": "Standard errors hold if the laws are not as modelled (HC1: sandwich of influences times n/(n-p)).",
 }
-WHICH = ("mean", "class", "linear", "joint")
+GENERATIVE_PREDICTIONS = ("mean", "class", "linear", "joint")
 
 
 class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, Results):
@@ -365,8 +365,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if not isinstance(which, str) or which not in WHICH:
-            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, WHICH))}")
+        if not isinstance(which, str) or which not in GENERATIVE_PREDICTIONS:
+            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, GENERATIVE_PREDICTIONS))}")
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
         values, index = self._values(newdata)
@@ -474,7 +474,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
                 log_odds = _against_first(joint)
                 return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
             log_p = log_softmax(joint)
-            p, q = np.exp(log_p), decisions.complements(joint)
+            p, q = np.exp(log_p), complements(joint)
         impossible = np.isneginf(scores)
         # certain, as all other classes are impossible
         alone = impossible.any(axis=1) & (np.isfinite(joint).sum(axis=1) == 1)

@@ -24,13 +24,13 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.tables.render import table_classes, width
 from glmclf.results.tables.summary import _coefficients, _facts, count, number, two_columns
 
-HEADER_WIDTHS = (16, 19, 25, 15)
+GENERATIVE_HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
 MAX_WIDTH = 100  # characters, of a table of classes
 MAX_LEAVE_ONE_OUT, MAX_RESUBSTITUTION = 2e7, 1e8  # rows x features up to which each error rate is computed
 MAX_ROWS = 500  # rows of a table that is printed without being asked for
 MAX_QUADRATIC = 15  # coefficients of a quadratic logit that is printed unasked: those of 4 features
-POSTERIOR = (
+POSTERIOR_SD = (
     "post. sd: standard deviations of the posterior that the regularisation stands for. The estimates are biased, so "
     "that there is no z and no p-value; the intervals are estimate -/+ z sd."
 )
@@ -128,7 +128,7 @@ def summary(
     context = _Context(res, str(yname or res.model.endog_names), _names(res, xname), alpha)
     result = table_classes()["Summary"]()
     title = title or f"{type(res.model).__name__} Results"
-    result.tables.append(two_columns(_left(context), _right(context), title, HEADER_WIDTHS))
+    result.tables.append(two_columns(_left(context), _right(context), title, GENERATIVE_HEADER_WIDTHS))
     for part in (_tests, _class_tables, _features, _estimates):
         result.tables.extend(part(context))
     if _wants_logit(context, discriminant):
@@ -554,7 +554,7 @@ def _described(res: Any) -> list[str]:
     if not res._regularised:
         return notes
     if res.cov_type in MODEL_BASED:
-        notes = [POSTERIOR if note == res._cov.description else note for note in notes]
+        notes = [POSTERIOR_SD if note == res._cov.description else note for note in notes]
     left_out = "No likelihood ratio, F, Wilks' or Box's test, and no BIC, of a regularised fit."
     law = getattr(getattr(res, "_fitted_classes", None), "law", None)
     if law is not None and law.shrinkage:

@@ -17,8 +17,8 @@ from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
 from glmclf.results.tables.frames import notebook
 
-MAX_ENTRIES = 2**20  # of the combinations of parameters that are tested at a time
-WORDS = {
+MAX_CONTRAST_ENTRIES = 2**20  # of the combinations of parameters that are tested at a time
+ADJUSTMENT_WORDS = {
     "holm": "Holm, intervals Bonferroni",
     "sidak": "Sidak",
     "hs": "Holm-Sidak, intervals Sidak",
@@ -66,7 +66,7 @@ class PairwiseTests:
     @property
     def _foot(self) -> str:
         n = f"{self.n_tests} test{'s' if self.n_tests != 1 else ''}"
-        return f"{n}, adjusted: {WORDS[self.method]}"
+        return f"{n}, adjusted: {ADJUSTMENT_WORDS[self.method]}"
 
     def _repr_html_(self) -> str:
         return notebook(self.result_frame, self._foot)
@@ -110,7 +110,7 @@ class LevelPairs:
 
     def blocks(self) -> Iterator[slice]:
         """Tests of which combinations fit into little memory."""
-        step = max(1, MAX_ENTRIES // max(1, self._equations * self._rows.shape[1]))
+        step = max(1, MAX_CONTRAST_ENTRIES // max(1, self._equations * self._rows.shape[1]))
         return (slice(start, start + step) for start in range(0, max(len(self), 1), step))
 
 
@@ -118,8 +118,8 @@ def pairwise_tests(
     res: Any, term_name: str, method: str, alpha: float, at: Mapping[str, Any] | None, use_t: bool | None, seed: int
 ) -> PairwiseTests:
     """Tests of `WaldInference.t_test_pairwise`."""
-    if method not in pairwise.METHODS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.METHODS))}")
+    if method not in pairwise.PAIRWISE_ADJUSTMENTS:
+        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.PAIRWISE_ADJUSTMENTS))}")
     wald.check_alpha(alpha)
     seeds.whole(seed)
     if at is not None and not isinstance(at, Mapping):

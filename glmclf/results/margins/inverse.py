@@ -27,8 +27,8 @@ from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
 
 MAX_BEND = 1e-9  # share of a column's size by which the design may leave the line through its ends
-MAX_MISS = 1e-6  # relative difference of t at the value found; beyond it the function jumps
-ROUNDING = 1e-13  # share of a function's change between the data's ends that counts as no change
+MAX_ROOT_MISS = 1e-6  # relative difference of t at the value found; beyond it the function jumps
+NO_CHANGE = 1e-13  # share of a function's change between the data's ends that counts as no change
 SAME = 1e-12  # relative difference of two t that counts as none
 LEVEL_WIDTH = 1e-3  # share of the data's range over which a constant function counts as level
 MIN_VALUE, MAX_VALUE = 1e-300, 1e300  # magnitudes of the variable that are searched
@@ -283,7 +283,7 @@ class OneVariable:
         if (np.abs(rows - self.first - t[:, None] * self.step) > MAX_BEND * size).any():
             raise self._refused()
         moved = self.step[0] != 0
-        self.noise = ROUNDING + 4.0 * np.finfo(float).eps * float((size[:, moved] / np.abs(self.step[0, moved])).max())
+        self.noise = NO_CHANGE + 4.0 * np.finfo(float).eps * float((size[:, moved] / np.abs(self.step[0, moved])).max())
         return t
 
     def _check(self, v: ndarray, t: ndarray) -> None:
@@ -379,7 +379,7 @@ class OneVariable:
             v = a if off(a) >= 0 else b
         else:
             v = brentq(off, a, b, xtol=MIN_VALUE, rtol=ROOT_RTOL, maxiter=ROOT_MAXITER)
-        if abs(off(v)) <= MAX_MISS * max(1.0, abs(t)):
+        if abs(off(v)) <= MAX_ROOT_MISS * max(1.0, abs(t)):
             return v
         sides = np.clip(v + 8.0 * np.spacing(abs(v)) * np.array([-1.0, 1.0]), a, b)
         ends, slopes = self.at(sides), np.nan_to_num(self.slopes(sides))
@@ -407,7 +407,7 @@ class OneVariable:
                 k = int(np.argmax(reached))
                 before, past = float(v[k - 1]) if k else a, float(v[k])
                 return self._between(min(before, past), max(before, past), t), 0
-            if good == len(v) and bad is None and (np.abs(ts - here) <= ROUNDING * max(1.0, abs(here))).all():
+            if good == len(v) and bad is None and (np.abs(ts - here) <= NO_CHANGE * max(1.0, abs(here))).all():
                 on = np.isfinite(t) and abs(t - here) <= SAME * max(1.0, abs(t)) and self.slopes(np.array([a]))[0] == 0
                 return (a, 0) if on else (sign * np.inf, int(sign))  # the function levels off
             if good < len(v):
@@ -421,7 +421,7 @@ class OneVariable:
         """Function t at ordered values, and the number of values over which it stays monotone."""
         ts = self.at(v)
         with np.errstate(invalid="ignore"):
-            good = np.isfinite(ts) & (sign * np.diff(ts, prepend=here) >= -ROUNDING * max(1.0, abs(here)))
+            good = np.isfinite(ts) & (sign * np.diff(ts, prepend=here) >= -NO_CHANGE * max(1.0, abs(here)))
         good[good] = ~self._falls(self.slopes(v[good]))
         if poles:
             good |= ts == sign * np.inf

@@ -21,7 +21,7 @@ from glmclf.results.margins.options import Settings, check_word, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
 
-KINDS = ("difference", "ratio", "odds ratio")
+COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
 SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 Variables = str | Sequence[str] | Mapping[str, Any] | None
@@ -191,7 +191,7 @@ class AdjustedPredictions(LabelledEstimates):
         ValueError
             One cell; ratios of linear predictors.
         """
-        check_word("comparison", comparison, KINDS)
+        check_word("comparison", comparison, COMPARISONS)
         check_word("contrast", contrast, PAIRS)
         check_word("adjust", adjust, contrasts.ADJUSTMENTS)
         if getattr(self.results, "_regularised", False):

@@ -17,6 +17,7 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.design.feature_design import MISSING_LEVEL
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -24,7 +25,6 @@ from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
 
-MISSING_LEVEL = "(missing)"
 BLOCK_NUMBERS, LEAST_ROWS = 2**20, 64  # numbers, and rows, of a block of features with their products
 
 

@@ -16,7 +16,7 @@ from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.results.performance.rows import RowOptions, ScoredRows, all_classes, one_place, place_of, scored_rows
 from glmclf.results.tables.frames import notebook
 
-RULES = ("youden", "closest", "cost")
+CUT_RULES = ("youden", "closest", "cost")
 NO_INTERVAL = (
     "the standard error of the area is 0 or not defined (scores that separate the classes or are all equal, or "
     "one observation of a class): there is no interval"
@@ -154,7 +154,7 @@ class RocCurve:
         if not is_number(share) or not 0 < share < 1:
             raise ValueError(f"prevalence={prevalence!r}: a share between 0 and 1")
         fpr, tpr = self._points
-        at = [roc.best_cut(fpr, tpr, rule, cost, share) for rule in RULES]
+        at = [roc.best_cut(fpr, tpr, rule, cost, share) for rule in CUT_RULES]
         value = [
             tpr[at[0]] - fpr[at[0]],
             float(np.hypot(1 - tpr[at[1]], fpr[at[1]])),
@@ -166,7 +166,7 @@ class RocCurve:
             "specificity": 1 - fpr[at],
             "criterion": value,
         }
-        return pd.DataFrame(columns, index=pd.Index(RULES, name="rule"))
+        return pd.DataFrame(columns, index=pd.Index(CUT_RULES, name="rule"))
 
     def compare(self, other: RocCurve, alpha: float = 0.05) -> pd.Series:
         """DeLong's test that another score of the same rows has the same area.

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import is_whole
-from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
-from glmclf.core.rows.summed import joined
+from glmclf.core.rows.streamed import GatheredArrays
+from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.performance import calibration
@@ -61,27 +61,20 @@ class ScoredRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Summed):
     """Sum over rows, with the number of rows and the numbers of incomplete rows by reason."""
 
-    value: Any
+    value: Any = field(metadata=added_by(joined))
     rows: int
     lost: dict[str, int]
 
-    def __add__(self, other: Tally) -> Tally:
-        lost = {why: self.lost.get(why, 0) + other.lost.get(why, 0) for why in {**self.lost, **other.lost}}
-        return Tally(joined(self.value, other.value), self.rows + other.rows, lost)
 
-
-class ScoredRowsOfParts(list):
+class ScoredRowsOfParts(GatheredArrays):
     """Rows of several parts, gathered in memory if not too many; ``a + b`` has the rows of both."""
 
-    def __add__(self, other: list[ScoredRows]) -> ScoredRowsOfParts:  # type: ignore[override]
-        both = ScoredRowsOfParts([*self, *other])
-        n = sum(len(rows.p) for rows in both)
-        if n * both[0].p.shape[1] > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(n))
-        return both
+    def arrays(self) -> list[ndarray]:
+        """Probabilities of the rows of each part."""
+        return [rows.p for rows in self]
 
     def rows(self) -> ScoredRows:
         """Rows of all parts as one; without labels if there are several."""
@@ -125,15 +118,13 @@ def _tally_of_fit(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions)
     if stray:
         raise TypeError(f"{', '.join(stray)} needs newdata=")
     r = res.model._rows
-    if not r.streamed:
+    if options.offset is not None:  # of rows one by one, which are in memory
         log_p, p, index = res._log_p(None, options.offset)
         return _tally(f, ScoredRows(log_p, p, index, _outcomes_of(res, res._counts, r.weights)), {})
-    if options.offset is not None:
-        raise RowsElsewhereError()
 
     def part(X, y, trials, offset, weights) -> Tally:
         log_p, p, counts = res._rows_read(X, y, trials, offset)
-        return _tally(f, ScoredRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
+        return _tally(f, ScoredRows(log_p, p, r.labels, _outcomes_of(res, counts, weights)), {})
 
     return r.blocks().sum_parts(part)
 
@@ -153,7 +144,7 @@ def _tally_of(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions, par
 
         refuse_across(model._design)
     log_p, p, index = res._log_p(newdata, options.offset)
-    given = _new_weights(model, options)
+    given = {**_new_weights(model, options), **_new_trials(model, options)}
     left = None if model.formula is None else model._design.endog_name
     from glmclf.data.reading.outcomes import read_outcomes  # loads the readers of formulas
 
@@ -174,18 +165,32 @@ def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
     newdata, given = options.newdata, {"freq_weights": options.freq_weights, "weights": options.weights}
     if any(value is not None for value in given.values()):
         return given
-    columns = list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ()))
     named = {n: c for n, c in model._names.items() if n in given}
-    for keyword, column in named.items():
-        if column not in columns:
-            by_name = model.formula is not None and column != keyword
-            what = (
-                f'{keyword}="{column}", which the new data lack: add the column, or give'
-                if by_name
-                else (f"{keyword}= that are not among the new data: give")
-            )
-            raise DataError(f"the fit has {what} {keyword}= values of these rows; 1 counts each row once")
+    for keyword in named:
+        _check_there(model, keyword, newdata, f"{keyword}= values of these rows; 1 counts each row once")
     return {**given, **named}
+
+
+def _new_trials(model: Any, options: RowOptions) -> dict[str, Any]:
+    """Column of the new data with the trials of a proportion, unless their response is counts."""
+    if "trials" not in model._names or np.shape(options.endog)[1:] == (2,):
+        return {}
+    _check_there(model, "trials", options.newdata, "successes and failures of these rows as endog=")
+    return {"trials": model._names["trials"]}
+
+
+def _check_there(model: Any, keyword: str, newdata: Any, instead: str) -> None:
+    """Refuse new data without the column that a keyword of the fit named."""
+    column = model._names[keyword]
+    if column in list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ())):
+        return
+    by_name = model.formula is not None and column != keyword
+    what = (
+        f'{keyword}="{column}", which the new data lack: add the column, or give'
+        if by_name
+        else f"{keyword}= that are not among the new data: give"
+    )
+    raise DataError(f"the fit has {what} {instead}")
 
 
 def all_classes(res: Any, rows: ScoredRows, what: str) -> None:

@@ -11,7 +11,6 @@ from numpy import ndarray
 
 from glmclf.checks import is_whole
 from glmclf.core.numerics import seeds
-from glmclf.data.table.groups import read_groups
 from glmclf.errors import (
     CollinearityError,
     EstimationError,
@@ -23,7 +22,7 @@ from glmclf.errors import (
 from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-from glmclf.inference.performance.validation import METHODS
+from glmclf.inference.performance.validation import VALIDATION_METHODS
 from glmclf.results.performance.rows import all_classes, scored_rows
 from glmclf.results.tables.frames import notebook
 
@@ -133,8 +132,8 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
     rows = scored_rows(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
-    if method not in METHODS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, METHODS))}")
+    if method not in VALIDATION_METHODS:
+        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, VALIDATION_METHODS))}")
     if method != "cv" and folds is not None:
         raise TypeError(f'folds= is for method="cv", not {method!r}')
     reps = _whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)
@@ -195,8 +194,7 @@ def _reported(found: validation.Validated, method: str) -> Validation:
 
 
 def _codes(model: Any, groups: Any) -> ndarray:
-    r = model._rows
-    found = read_groups(groups, model.data.frame, model._given_index, model._cut, r.positions, r.index)
+    found = model._groups(groups)
     if len(found.codes) > 1:
         raise NotImplementedError("validate(groups=) draws the clusters of one grouping; groups= has two")
     if found.codes[0].max() < 1:

@@ -23,9 +23,9 @@ from glmclf.results.requires import Needs, check_needs
 
 def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     """See `LikelihoodTests.anova`."""
-    if type not in tests.TYPES or isinstance(type, bool):
+    if type not in tests.ANOVA_TYPES or isinstance(type, bool):
         raise ValueError(f"type={type!r}: choose 1, 2 or 3")
-    if test not in tests.TESTS:
+    if test not in tests.ANOVA_TESTS:
         raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
     if test != "wald":
         check_needs(res, f'anova(test="{test}")', Needs.LIKELIHOOD, Needs.OBJECTIVE)

@@ -16,14 +16,14 @@ from glmclf.results.omitted import combination
 from glmclf.results.regression.score_test import robust_score
 from glmclf.results.requires import Needs, check_needs
 
-TESTS = ("lr", "score", "wald")
+CONSTRAINT_TESTS = ("lr", "score", "wald")
 
 
 def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any) -> Any:
     """See `LikelihoodTests.constraint_test`."""
     if not res._state.estimate.constraints:
         raise ValueError("constraint_test: the fit has no constraints; model.fit_constrained(...) makes one")
-    if test not in TESTS:
+    if test not in CONSTRAINT_TESTS:
         raise ValueError(f'test={test!r}: choose "lr", "score" or "wald"')
     if not res.converged:
         raise ValueError("constraint_test: the fit did not converge, so that its log-likelihood is no maximum")

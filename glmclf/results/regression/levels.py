@@ -103,9 +103,14 @@ class LevelLabels(Levels):
 class LevelEstimates(WaldInference):
     """Estimates of log p_j / p_0 for each level j but the reference: rows are regressors, columns levels."""
 
+    @property
+    def _table_levels(self) -> list[Any]:
+        """Levels that have parameters, the columns of tables."""
+        return self.model._equations
+
     def _labelled(self, values) -> pd.DataFrame:
         table = np.array(values, dtype=float).reshape(self.model.K, -1, order="F")
-        columns = pd.Index(self.model._equations, dtype=object)
+        columns = pd.Index(self._table_levels, dtype=object)
         return pd.DataFrame(table, index=labels(self.model.exog_names), columns=columns)
 
     @property

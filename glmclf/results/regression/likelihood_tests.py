@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
 from glmclf.inference.hypotheses.records import LRTest, ScoreTest
 from glmclf.results.base import row_property
-from glmclf.results.requires import Needs, requires
+from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
@@ -117,16 +117,17 @@ class LikelihoodTests:
 
     @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Confidence intervals of the parameters.
+        """Confidence intervals of the parameters; of a ridge posterior intervals.
 
         Parameters
         ----------
         alpha : float
             One minus the level, in (0, 1).
         method : {"wald", "profile"}
-            "wald": estimate -/+ z se. "profile": all values that a likelihood ratio test of level `alpha` does not
-            reject, {c : 2 (llf - max of the log-likelihood with b_j = c) <= chi-squared(1; 1 - alpha)}; they need no
-            symmetry, and are the same whatever the parameter is called (a coefficient, or its exponential).
+            "wald": estimate -/+ z se, which alone a penalised fit has. "profile": all values that a likelihood ratio
+            test of level `alpha` does not reject,
+            {c : 2 (llf - max of the log-likelihood with b_j = c) <= chi-squared(1; 1 - alpha)}; they need no symmetry,
+            and are the same whatever the parameter is called (a coefficient, or its exponential).
 
         Returns
         -------
@@ -143,7 +144,8 @@ class LikelihoodTests:
         ValueError
             Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge.
         NotImplementedError
-            Profile of a robust covariance, or of a bias reduction that maximises no likelihood.
+            Profile of a robust covariance, of a penalised fit, or of a bias reduction that maximises no likelihood; any
+            interval after a lasso, and of a penalised pseudo-likelihood.
         DataError
             Profile of a result whose rows were removed or not saved.
 
@@ -162,6 +164,8 @@ class LikelihoodTests:
         GPA         0.971  5.934
         PSI         0.467  4.699
         """
+        if method == "wald":
+            check_needs(self, "conf_int()", Needs.SPREAD)
         if method != "profile":
             return WaldInference.conf_int(cast(Any, self), alpha, method)
         from glmclf.results.regression.profile import profile_intervals

@@ -21,7 +21,7 @@ from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
-from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.frame import align, as_frame, labels
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
@@ -36,6 +36,7 @@ from glmclf.results.regression.levels import (
     beside,
     check_prediction,
     drawn_labels,
+    spelled,
 )
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.requires import Needs, requires
@@ -57,6 +58,26 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     @cached_property
     def _saturated_value(self) -> float:
         return self.model._rows.blocks().sum_parts(partial(saturated_sum, level_residuals.saturated))
+
+    # -------------------------------------------------------------------------------------------------- names
+    @property
+    def _table_levels(self) -> list[Any]:
+        return self.model.levels if self._state.symmetric else self.model._equations
+
+    @property
+    def _param_names(self) -> list[str]:
+        if not self._state.symmetric:
+            return self.model._param_names
+        return [f"y{level}_{name}" for level in spelled(self.model.levels) for name in self.model.exog_names]
+
+    @property
+    def _param_index(self) -> pd.Index:
+        return labels(self.model.exog_names, self._table_levels)
+
+    def _header(self) -> list[tuple[str, str]]:
+        """Facts of the summary's header, without the reference where every level has coefficients."""
+        hidden = "Reference:" if self._state.symmetric else None
+        return [fact for fact in [*self.model._header(), *self._fit_header()] if fact[0] != hidden]
 
     # ---------------------------------------------------------------------------------------------- other bases
     @requires(Needs.MAXIMUM)
@@ -135,11 +156,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     # ---------------------------------------------------------------------------------------------- row-sized
 
-    def _eta_of(self, X, offset) -> ndarray:
-        """Linear predictors of all classes for rows of the fit in the form of a stream."""
-        eta = self._predictor(X, self._rotated(X), offset)
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        """Linear predictors of all classes, the reference first: -inf where separation rules one out."""
         z = np.column_stack([np.zeros(len(eta)), eta])
-        gone = self._state.estimate.rules_out(X, self.model.J)
         return z if gone is None else np.where(gone, -np.inf, z)
 
     def _predictor(self, raw, X, offset) -> ndarray:
@@ -154,14 +173,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
         These are -inf for classes that are ruled out, and NaN for the others where directions disagree about one of
         them.
-        For rows of the fit X is None.
         """
         z = np.column_stack([np.zeros(len(eta)), eta])
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-        if X is None:
-            return np.where(estimate.ruled_out, -np.inf, z)
         A, K, k = X[:].toarray(), self.model.J, self.model.K
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
@@ -268,8 +284,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         model = self.model
 
         def part(X, y, trials, offset, weights) -> ndarray:
-            eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
-            _, p, q = Multinomial.softmax(eta)
+            _, p, q = Multinomial.softmax(self._eta_of(X, offset))
             return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
         return gof.of_class_probabilities(model._rows.blocks().sum_parts(part))
@@ -308,8 +323,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        if method not in iia.METHODS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.METHODS))}")
+        if method not in iia.IIA_TESTS:
+            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.IIA_TESTS))}")
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
@@ -456,9 +471,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         return model._relative(align(column, name="offset", frame=table))
 
-    @requires()
+    @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
         """Predicted probabilities with delta-method standard errors and intervals inside (0, 1).
+
+        Of a ridge the standard errors are posterior standard deviations.
 
         Parameters
         ----------
@@ -533,12 +550,18 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         return self.levels.index(self.model._equations[0])
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
-        return beside(self.get_prediction(newdata), self.predict(newdata, which="class"), self.levels)
+        classes = self.predict(newdata, which="class")
+        if self._has_spread:
+            return beside(self.get_prediction(newdata), classes, self.levels)
+        p = self.predict(newdata)
+        return {f".fitted_{level}": p[level].to_numpy() for level in self.levels} | {".class": classes.array}
 
     def _row_columns(self) -> dict[str, Any]:
-        found = self._influences if self._state.estimate.is_finite else _NO_INFLUENCE
         r = self.model._rows
         signed = level_residuals.deviance(r.y, r.trials, self._eta)
+        if self._regularised:
+            return {".resid": signed}
+        found = self._influences if self._state.estimate.is_finite else _NO_INFLUENCE
         return {".resid": signed, ".hat": found.leverage + 0.0 * signed, ".cooksd": found.cooks + 0.0 * signed}
 
     @requires(Needs.ROWS)

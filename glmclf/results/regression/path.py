@@ -14,6 +14,7 @@ from glmclf.checks import is_number
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate
 from glmclf.core.rows.asked import named
+from glmclf.data.table.frame import labels
 from glmclf.results.tables.frames import notebook
 
 
@@ -175,4 +176,4 @@ def _labels(model: Any, symmetric: bool) -> pd.Index:
     """Labels of the coefficients, equation by equation."""
     if not symmetric:
         return model._param_index
-    return pd.MultiIndex.from_product([model.levels, model.exog_names], names=["level", "regressor"])
+    return labels(model.exog_names, model.levels)

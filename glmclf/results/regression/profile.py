@@ -11,12 +11,14 @@ from numpy import ndarray
 
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.bias import ReducedEstimate
-from glmclf.core.fit.constraints import ConstrainedEstimate, Within
+from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
+from glmclf.core.fit.restricted import Within
 from glmclf.core.numerics.double_double import product
+from glmclf.core.rows.asked import asked_for
 from glmclf.core.separation.cone import cone_where
 from glmclf.core.separation.limit import LimitEstimate, held_and_kept, limit_objective
 from glmclf.core.separation.search import constraints_of, ruled_out
@@ -40,6 +42,10 @@ def profile_intervals(res: Any, alpha: float) -> pd.DataFrame:
 
 
 def _check_profile(res: Any) -> None:
+    if res._state.penalised:
+        which = "a refit after selection" if res._has_tests else "a penalised fit"
+        has = 'there is "wald"' if res._has_spread else "it has no intervals"
+        raise NotImplementedError(f'{asked_for().rstrip("()")}(method="profile") of {which}: {has}')
     what = 'conf_int(method="profile")'
     check_needs(res, what, Needs.LIKELIHOOD, Needs.OBJECTIVE)
     if not res._state.estimate.is_maximum:

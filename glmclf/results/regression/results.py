@@ -36,6 +36,8 @@ from glmclf.results.requires import requires
 from glmclf.results.separation import Separation, as_dict, instead, renamed, separation_of
 from glmclf.results.separation import from_dict as separation_from
 
+OF_A_MAXIMUM = ("_flagged", "_rounded", "_digits")  # what is kept without rows of a maximum of the likelihood alone
+
 
 class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, ModelComparison, Results):
     """Results of a regression: estimate and inference. Made by `fit`, not by hand.
@@ -74,6 +76,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     _places: Any = property(lambda self: self._state.places)
     _size: Any = property(lambda self: self._state.free_count)
     _value: Any = property(lambda self: self._state.value)
+    _unselected: Any = property(lambda self: self._state.unselected)
+    _has_spread: Any = property(lambda self: self._state.has_spread)
+    _has_tests: Any = property(lambda self: self._state.has_tests)
+    _regularised: Any = property(lambda self: self._state.penalised)
+    _deviation: Any = property(lambda self: self._state.deviation)
+    _estimator: Any = property(lambda self: self._state.name)
 
     def _remaining_error(self) -> float:
         """Distance to the maximum in standard errors, from the information or, for a pseudo-likelihood, as reported."""
@@ -126,6 +134,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
                 "Test combinations that are the same whichever of these columns is left out"
             )
+        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
+            names = np.array(self._param_names)[state.unselected][lost]
+            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
         if self._touches_infinity(R):
             raise ValueError(
                 f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
@@ -150,11 +161,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @property
     def _outcomes_gone(self) -> ndarray:
         """Mask of the outcomes that separation rules out in the rows of the fit, (n, K) bool."""
-        r, K = self.model._rows, self.model._likelihood.n_eta + 1
-        found = self._state.estimate
-        if not r.streamed:
-            return found.ruled_out
-        return r.blocks().collect(lambda X, *_: found.rules_out(X, K))
+        return self.model._rows.blocks().collect(lambda X, *_: self._gone_in(X))
+
+    def _gone_in(self, X: Columns) -> ndarray | None:
+        """Outcomes that separation rules out in a part of the rows of the fit; known if these are in memory."""
+        found, model = self._state.estimate, self.model
+        return found.ruled_out if X is model._rows.X else found.rules_out(X, model._likelihood.n_eta + 1)
 
     @cached_property
     @requires()
@@ -195,18 +207,13 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return np.nan if self._short else 1.0 - self._value / self._null_value
 
     @property
-    def _estimator(self) -> str:
-        """Name of the method of estimation in the summary."""
-        return self._state.estimate.name
-
-    @property
     def _short(self) -> bool:
         """Whether the fit did not reach the maximum of the likelihood, so that comparisons of maxima are NaN."""
         return not self.converged and not self._regularised
 
     @cached_property
     @requires()
-    def df_model(self) -> int:
+    def df_model(self) -> float:
         """Number of parameters, without the constant and omitted columns."""
         counted = self.model.df_model - (len(self._theta) - self._size)
         return max(0, counted)  # constraints may fix the constant, too
@@ -214,8 +221,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @property
     @requires()
     def df_resid(self) -> float:
-        """Observations less parameters, without omitted columns."""
-        return self.model.df_resid + (len(self._theta) - self._size)
+        """Observations less parameters, of a penalised fit effective ones, without omitted columns."""
+        return self.nobs - self._size
 
     @property
     def _k_counted(self) -> float:
@@ -320,7 +327,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if self._group_names:
             pairs = zip(self._group_names, self._cov.clusters, strict=True)
             facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return facts
+        return [*facts, *self._state.facts]
 
     def _notes(self) -> list[str]:
         """Notes of the summary."""
@@ -334,9 +341,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
                 f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
-        if self._state.combinations:
-            notes.append(omitted_note(self._state.combinations, self.model.exog_names))
-        notes += [*hauck_donner_notes(self), *digit_notes(self)]
+        notes += [*self._omitted_notes(), *hauck_donner_notes(self), *digit_notes(self)]
         if not self.converged:
             notes.append(
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
@@ -346,6 +351,10 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
+    def _omitted_notes(self) -> list[str]:
+        omitted = self._state.combinations
+        return [omitted_note(omitted, self.model.exog_names)] if omitted else []
+
     def _short_of_it(self) -> str:
         away = self.mle_retvals.get("remaining_error")
         if away is None:
@@ -353,21 +362,20 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return f", expected remaining error {away:.2g} standard errors; those are from the information at this point"
 
     # ---------------------------------------------------------------------------------------- keeping, moving
-    _facts: ClassVar[tuple[str, ...]] = (
-        *("llf", "_null_value", "df_model", "_fingerprint", "_flagged"),
-        *("_rounded", "_digits", "_units"),
-    )
+    _state_class: ClassVar[type[FitState]] = FitState
+    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint", "_units")
+
+    @property
+    def _remembered(self) -> tuple[str, ...]:
+        return self._facts if self._regularised else (*self._facts, *OF_A_MAXIMUM)
 
     def _remember(self) -> None:
         _ = self._null_maximised
         super()._remember()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """State for a pickle, without the limit of a fit to a stream, whose rows are not pickled."""
-        state, rows = super().__getstate__(), self.model._rows_
-        if rows is None or not rows.streamed:
-            return state
-        return {**state, "_state": self._state.without_rows(), "_origin": None}
+    def _without_stream(self) -> dict[str, Any]:
+        """State of a fit to a stream for a pickle, without its limit, which is one of rows."""
+        return {**super()._without_stream(), "_state": self._state.without_rows(), "_origin": None}
 
     def _drop_rows(self) -> None:
         super()._drop_rows()
@@ -377,7 +385,6 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             self.separation = renamed(self.separation, self.model, found.cone)
 
     def _as_dict(self) -> dict[str, Any]:
-        _ = self._cov.matrix  # computes a deferred matrix
         fit = self._state.to_dict(self.method)
         if self.separation is not None:
             found: Any = self._state.estimate
@@ -390,8 +397,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "fit": fit,
-            "covariance": {**vars(self._cov), "groups": self._group_names},
-            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._facts},
+            "covariance": self._cov.to_dict(self._group_names),
+            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._remembered},
             **self._state.estimate.to_dict_beside(),
         }
 
@@ -400,12 +407,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
             separation, cone = separation_from(f["separation"], model)
-        self = cls(model, FitState.from_dict(stored, model._coordinates, cone), f["method"])
+        self = cls(model, cls._state_class.from_dict(stored, model._coordinates, cone), f["method"])
         self.separation = separation
         if f.get("reduction") is not None:
             null = f["reduction"]["null"]
             self.__dict__["_null_maximised"] = np.nan if null is None else null
-        self.__dict__.update({name: stored["facts"][name] for name in cls._facts})
+        self.__dict__.update({name: stored["facts"][name] for name in self._remembered})
         return self
 
     # ------------------------------------------------------------------------------------- linear predictors
@@ -419,11 +426,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         raise NotImplementedError
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows of the fit in the form of a stream."""
+        """Linear predictors of a part of the rows of the fit, with the limits of a separated one."""
+        return self._where_gone(self._predictor(X, self._rotated(X), offset), self._gone_in(X))
+
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        """Linear predictors of rows, with their limits where separation rules outcomes out, (n, K) bool."""
         raise NotImplementedError
 
-    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors with the limits of a separated fit; X is None for the rows of the fit."""
+    def _at_the_limit(self, X: Columns, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of new rows, with the limits of a separated fit."""
         raise NotImplementedError
 
     def _new_offset(self, newdata, offset) -> Any:
@@ -448,10 +459,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @row_property
     def _eta(self) -> ndarray:
-        r = self.model._rows
-        if r.streamed:
-            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
-        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+        blocks = self.model._rows.blocks()
+        return blocks.collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
 
     def _rotated(self, X: Columns) -> Columns | Product:
         """Columns in the coordinates of the fit."""
@@ -474,7 +483,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         raw, X = X, self._rotated(X)
         eta = self._predictor(raw, X, given)
-        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
+        if newdata is None:
+            return X, self._where_gone(eta, self._gone_in(raw)), index
+        return X, self._at_the_limit(raw, eta, index), index
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.aliasing import not_estimable
-from glmclf.core.fit.coordinates import Coordinates, from_basis
+from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.types import Covariance
 
-KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
+STORED_KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class FitState:
     given: ndarray | None = None
 
     @classmethod
-    def of(cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates) -> FitState:
+    def of(cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates) -> Self:
         """Create the state from an estimate with the offset as given."""
         moved = coordinates.moved(coordinates.narrow_basis(estimate.basis))
         return cls(estimate, *covariance, coordinates, estimate.fit.theta + moved)
@@ -56,7 +56,7 @@ class FitState:
     @classmethod
     def of_centred(
         cls, estimate: Estimate, covariance: tuple[Covariance, list[str]], coordinates: Coordinates
-    ) -> FitState:
+    ) -> Self:
         """Create the state from an estimate with the offset centred."""
         if not coordinates.shift.any():
             return cls.of(estimate, covariance, coordinates)
@@ -89,6 +89,47 @@ class FitState:
     def combinations(self) -> Mapping[int, Mapping[int, float]]:
         """Combinations that omitted columns equal, column -> {column: coefficient}."""
         return self.estimate.omitted
+
+    @property
+    def name(self) -> str:
+        """Name of the method of estimation."""
+        return self.estimate.name
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """Labels and texts of what a summary says of the method of estimation."""
+        return []
+
+    # ------------------------------------------------------------------------------ what a penalty or selection changes
+    @property
+    def penalised(self) -> bool:
+        """Whether a penalty shrank the estimate or selected its columns."""
+        return False
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether the estimate has standard errors."""
+        return True
+
+    @property
+    def has_tests(self) -> bool:
+        """Whether the estimate has Wald tests."""
+        return True
+
+    @property
+    def deviation(self) -> str:
+        """Heading of the standard errors in a summary."""
+        return "std err"
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether every class has a coefficient vector, the reference, too."""
+        return False
+
+    @property
+    def unselected(self) -> ndarray | None:
+        """Mask of the reported parameters that a selection left at 0; None without a selection."""
+        return None
 
     # ------------------------------------------------------------------------------------------- columns and places
     @property
@@ -167,7 +208,7 @@ class FitState:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if basis is not None:
-            V = from_basis(basis, from_basis(basis, V).T)
+            V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
         lost = self.estimate.infinite != 0
         if self.omitted is not None:
@@ -234,12 +275,12 @@ class FitState:
             "method": method,
             "exact": found.exact,
             "omitted": {str(j): [list(t) for t in terms.items()] for j, terms in found.omitted.items()},
-            **{name: None for name in KINDS},
+            **{name: None for name in STORED_KINDS},
             **found.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any], coordinates: Coordinates, cone: Any = None) -> FitState:
+    def from_dict(cls, stored: dict[str, Any], coordinates: Coordinates, cone: Any = None) -> Self:
         """Restore the state from the dict of a file; `coordinates` are those of all columns.
 
         `cone` is that of a separated fit.
@@ -248,30 +289,26 @@ class FitState:
         evaluation = Evaluation(f["value"], f["score"], f["information"])
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
-        found = _of_its_kind(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
+        found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
         state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
             state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
         return replace(state, given=f["theta"])
 
+    @classmethod
+    def _kind_of_estimate(cls, stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
+        """Function that restores an estimate of the kind that a file has."""
+        if cone is not None:
+            from glmclf.core.separation.limit import LimitEstimate
 
-def _of_its_kind(stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
-    """Function that restores an estimate of the kind that a file has."""
-    if cone is not None:
-        from glmclf.core.separation.limit import LimitEstimate
+            return partial(LimitEstimate, cone=cone)
+        fit = stored["fit"]
+        if fit.get("reduction") is not None:
+            from glmclf.core.fit.bias import ReducedEstimate, Reduction
 
-        return partial(LimitEstimate, cone=cone)
-    if "penalty" in stored:
-        from glmclf.core.penalised.problem import PenalisedEstimate
+            return partial(ReducedEstimate, reduction=Reduction.from_dict(fit["reduction"]))
+        if fit.get("constraint") is not None:
+            from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
 
-        return partial(PenalisedEstimate, **PenalisedEstimate.parts_from_dict(stored["penalty"]))
-    fit = stored["fit"]
-    if fit.get("reduction") is not None:
-        from glmclf.core.fit.bias import ReducedEstimate, Reduction
-
-        return partial(ReducedEstimate, reduction=Reduction.from_dict(fit["reduction"]))
-    if fit.get("constraint") is not None:
-        from glmclf.core.fit.constraints import ConstrainedEstimate, Constraint
-
-        return partial(ConstrainedEstimate, constraint=Constraint.from_dict(fit["constraint"]))
-    return Estimate
+            return partial(ConstrainedEstimate, constraint=Constraint.from_dict(fit["constraint"]))
+        return Estimate

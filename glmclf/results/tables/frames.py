@@ -55,11 +55,20 @@ def coefficients(
     if exponentiate:
         check_ratio(res)
     keywords = {} if method == "wald" else {"method": method}
-    low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
-    columns = (res.params, res.bse, res.tvalues, res.pvalues)  # several equations one after the other
-    estimate, se, z, p = (column.to_numpy(dtype=float).ravel(order="F") for column in columns)
+    _, spread, tests, *_ = present(res)
+    estimate, se = flat(res.params), flat(res.bse)
+    z = p = low = high = np.full(len(estimate), np.nan)
+    if tests:
+        z, p = flat(res.tvalues), flat(res.pvalues)
+    if spread or keywords:  # methods of intervals that the fit lacks are refused
+        low, high = res.conf_int(check_alpha(alpha), **keywords).to_numpy(dtype=float).T
     table = Coefficients(estimate, se, z, p, low, high)
     return table.exponentiated() if exponentiate else table
+
+
+def flat(values: pd.Series | pd.DataFrame) -> ndarray:
+    """Numbers of parameters in their order, several equations one after the other."""
+    return values.to_numpy(dtype=float).ravel(order="F")
 
 
 def ratio_name(res: Any) -> str:
@@ -96,9 +105,17 @@ def interval_headings(alpha: float) -> tuple[str, str]:
     return f"[{alpha / 2:.10g}", f"{1 - alpha / 2:.10g}]"
 
 
-def _frame(table: Coefficients, columns: list[str], index: pd.Index) -> pd.DataFrame:
+def present(res: Any) -> ndarray:
+    """Mask of the six columns of a table of coefficients that a fit has: a ridge has no test, a lasso the estimates."""
+    spread, tests = getattr(res, "_has_spread", True), getattr(res, "_has_tests", True)
+    return np.array([True, spread, tests, tests, spread, spread])
+
+
+def _frame(table: Coefficients, columns: list[str], index: pd.Index, res: Any = None) -> pd.DataFrame:
+    """DataFrame of the columns, without those that a result `res` does not have."""
     values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
-    return pd.DataFrame(dict(zip(columns, values, strict=True)), index=index)
+    named = zip(columns, values, present(res), strict=True)
+    return pd.DataFrame({name: value for name, value, here in named if here}, index=index)
 
 
 def summary_frame(
@@ -130,7 +147,7 @@ def summary_frame(
         If alpha is not in (0, 1).
     """
     columns = ["coef", "std err", *headings(res), "Conf. Int. Low", "Conf. Int. Upp."]
-    return _frame(coefficients(res, alpha, exponentiate, method), columns, res.conf_int().index)
+    return _frame(coefficients(res, alpha, exponentiate, method), columns, res._param_index, res)
 
 
 def odds_ratios(
@@ -166,10 +183,10 @@ def odds_ratios(
     ----------
     Agresti (2013), Categorical Data Analysis, section 5.1.
     """
-    index = res.conf_int().index
+    index = res._param_index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
     table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
-    return _frame(table, [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)], index)
+    return _frame(table, [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)], index, res)
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
@@ -217,7 +234,7 @@ def tidy(res: Any, conf_int: bool = True, alpha: float = 0.05, exponentiate: boo
     Robinson, Hayes & Couch, broom: Convert Statistical Objects into Tidy Tibbles.
     """
     columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
-    index = res.conf_int().index
+    index = res._param_index
     frame = _frame(coefficients(res, alpha, exponentiate), columns, pd.RangeIndex(len(index)))
     frame.insert(0, "term", [str(name) for name in index.get_level_values(-1)])
     if isinstance(index, pd.MultiIndex):  # broom's name for the level of an equation

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import Any
 
 import numpy as np
 
-from glmclf.results.tables.frames import coefficients, headings, interval_headings, ratio_name
+from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
 from glmclf.results.tables.render import table_classes
 
 HEADER_WIDTHS = (18, 18, 21, 18)
@@ -156,17 +156,21 @@ def ratio_notes(res: Any, exponentiate: bool) -> list[str]:
 
 def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
     """Headings and rows of the table of coefficients."""
-    c = coefficients(res, alpha, exponentiate)
-    omitted = getattr(res, "_omitted", None)
-    gone = np.zeros(len(c.estimate), dtype=bool) if omitted is None else np.asarray(omitted, dtype=bool)
+    c, here = coefficients(res, alpha, exponentiate), present(res)
+    omitted, unselected = (_mask(getattr(res, name, None), c.estimate) for name in ("_omitted", "_unselected"))
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
-    rows: list[tuple[str, ...]] = [
-        ("(omitted)", "", "", "", "", "")
-        if out
-        else (number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
-        for out, (b, se, z, p, low, high) in zip(gone, columns, strict=True)
-    ]
-    return ["coef", "std err", *headings(res), *interval_headings(alpha)], rows
+    rows = []
+    for out, alone, (b, se, z, p, low, high) in zip(omitted, omitted | unselected, columns, strict=True):
+        row = ("(omitted)" if out else number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
+        cells = tuple(compress(row, here))
+        rows.append((cells[0], *[""] * (len(cells) - 1)) if alone else cells)
+    deviation = getattr(res, "_deviation", "std err")
+    return list(compress(["coef", deviation, *headings(res), *interval_headings(alpha)], here)), rows
+
+
+def _mask(given: Any, like: np.ndarray) -> np.ndarray:
+    """Mask of parameters as an array; None stands for none of them."""
+    return np.zeros(len(like), dtype=bool) if given is None else np.asarray(given, dtype=bool)
 
 
 def _facts(facts: list[tuple[str, str]]) -> Any:

@@ -45,6 +45,7 @@ class Result:
         self.use_t, self._facts, self._lines = use_t, header, notes
         theta, se = np.asarray(theta, float), np.asarray(se, float)
         self.params, self.bse = pd.Series(theta, names), pd.Series(se, names)
+        self._param_index = self.params.index
         self.tvalues = self.params / self.bse
         self.pvalues = pd.Series(z_pvalues(self.tvalues, 97 if use_t else None), names)
 

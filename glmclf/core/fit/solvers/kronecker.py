@@ -24,13 +24,13 @@ from glmclf.core.fit.solvers.loop import (
     Fit,
     longest_step,
 )
+from glmclf.core.fit.solvers.newton import MAX_NEWTON_HALVINGS
 from glmclf.core.likelihood.objective import CholeskyFactor
 
 ZERO_SHARE = 1e-13  # share of the largest entry below which an entry is 0
 REMEMBERED_STEPS = 60  # steps of which the updates of the metric are made
-ROUNDING_LENGTH2 = 1e-18  # squared length that is rounding where none of PATIENCE steps was a new low
-PATIENCE = 30
-MAX_HALVINGS = 60
+ROUNDING_LENGTH2 = 1e-18  # squared length that is rounding where none of so many steps was a new low
+KRONECKER_PATIENCE = 30  # steps; these approach the maximum linearly, and not one by one
 
 
 class Kronecker:
@@ -154,7 +154,7 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
         if len(trace) > maxiter:
             break
         at, slack = partial(_after, objective, theta, step), ROUNDED_LOGLIK_SHARE * abs(e.value)
-        length, new = longest_step(at, e.value, decrement, slack=slack, halvings=MAX_HALVINGS)
+        length, new = longest_step(at, e.value, decrement, slack=slack, halvings=MAX_NEWTON_HALVINGS)
         if new is None:
             message = NO_STEP
             break
@@ -186,7 +186,8 @@ def _step(metric, memory, score: ndarray) -> ndarray:
 
 def _makes_no_progress(lengths: list[float]) -> bool:
     """Whether none of the last squared lengths is below all those before them."""
-    return len(lengths) > PATIENCE and min(lengths[-PATIENCE:]) > 0.9 * min(lengths[:-PATIENCE])
+    last = KRONECKER_PATIENCE
+    return len(lengths) > last and min(lengths[-last:]) > 0.9 * min(lengths[:-last])
 
 
 def _after(objective, theta: ndarray, step: ndarray, length: float):

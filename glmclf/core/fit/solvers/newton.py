@@ -27,7 +27,7 @@ KEPT_INFORMATION_TOL_SHARE = 1e-2  # share of such a tolerance: the information 
 # Fisher scoring goes on with the observed information here, or where its step is too long: the log-likelihoods are
 # concave, so that damped Newton steps reach the maximum, and its last digits come quickly
 OBSERVED_BELOW_DECREMENT = 1e-2
-ROUNDING_DECREMENT = 1e-8  # a squared decrement below this that has not fallen for PATIENCE steps is rounding
+ROUNDING_DECREMENT = 1e-8  # a squared decrement below this that has not fallen for NEWTON_PATIENCE steps is rounding
 # and where the gain is no larger share of the log-likelihood: one far row can make a slope of little weight
 ROUNDING_GAIN_SHARE = 1e-11
 # squared distance from which no row moves far: one of leverage 1 by its root over that of its weight
@@ -36,9 +36,9 @@ SURE_DECREMENT = 1e-16
 MAX_FORESEEN_CHANGE = 2e-8
 # squared decrement over n, the relative change of the information in a step, that a surrogate follows
 SURROGATE_BELOW_DECREMENT_PER_ROW = 0.1
-PATIENCE = 4  # in an exponential tail it falls by 1/e a step: slow, but no rounding
+NEWTON_PATIENCE = 4  # steps; in an exponential tail it falls by 1/e a step: slow, but no rounding
 ROUNDING_WITH_OFFSETS = 1e-8  # share of the log-likelihood that large offsets may make rounding of
-MAX_HALVINGS = 60
+MAX_NEWTON_HALVINGS = 60  # lengths of one step that are tried
 TOLD_APART = "the outcomes are told apart, and the log-likelihood has no maximum"
 
 
@@ -114,7 +114,7 @@ class Ascent:
         blind = distance < ROUNDING_DECREMENT and unseen  # the gain may be less than the log-likelihood's rounding
         if distance <= self.tol:
             self._arrive(step, distance)
-        elif blind and stands_still(self.trace, PATIENCE):
+        elif blind and stands_still(self.trace, NEWTON_PATIENCE):
             self.converged, self.message = True, CONVERGED_TO_ROUNDING
         elif self.iteration == self.maxiter:
             self.message = OUT_OF_STEPS
@@ -142,7 +142,7 @@ class Ascent:
         def at(length: float) -> Evaluation:
             return self.objective(theta + length * step, self.expected)
 
-        length, moved = longest_step(at, value, decrement, slack=slack, halvings=MAX_HALVINGS)
+        length, moved = longest_step(at, value, decrement, slack=slack, halvings=MAX_NEWTON_HALVINGS)
         if moved is None:
             self.message = NO_STEP
             return

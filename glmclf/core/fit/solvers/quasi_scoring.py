@@ -22,10 +22,10 @@ from glmclf.core.fit.solvers.loop import (
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 
 SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly: its last step leaves a share of it
-ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for PATIENCE steps
-PATIENCE = 5
+ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for so many steps:
+SCORING_PATIENCE = 5  # steps
 COMBINED_STEPS = 6  # steps that the accelerated one is made of
-MAX_HALVINGS = 100  # of a step, which is 1e27 long where all but 1e-27 of the information of a column is gone
+MAX_SCORING_HALVINGS = 100  # of a step, which is 1e27 long where all but 1e-27 of the information of a column is gone
 MAX_GROWTH = 2.0  # of the squared decrement in one step
 MAX_STEP_LENGTH = 3.0  # standard errors of one step
 ACCELERATED_BELOW_DECREMENT = 0.1  # squared decrement below which steps are accelerated
@@ -111,7 +111,7 @@ def solve_adjusted(
         if point.decrement <= tol:
             converged, message = True, CONVERGED
             break
-        if point.decrement < ADJUSTED_ROUNDING_DECREMENT and stands_still(trace, PATIENCE):
+        if point.decrement < ADJUSTED_ROUNDING_DECREMENT and stands_still(trace, SCORING_PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             point = min(past, key=lambda p: p.decrement)
             break
@@ -155,7 +155,7 @@ def _climb(adjusted: Callable[[ndarray], Point], past: list[Point]) -> Point | N
         value(point),
         point.decrement,
         slack=ROUNDED_LOGLIK_SHARE * abs(value(point)),
-        halvings=MAX_HALVINGS,
+        halvings=MAX_SCORING_HALVINGS,
         value_of=lambda new: value(new) if _in_reach(point, new) else np.nan,
     )[1]
 
@@ -187,7 +187,7 @@ def _stride(adjusted: Callable[[ndarray], Point], past: list[Point], pace: float
         if new.decrement < 0.5 * point.decrement:
             return new
     length = MAX_STEP_LENGTH / np.sqrt(point.decrement) if far else pace
-    for _ in range(MAX_HALVINGS):
+    for _ in range(MAX_SCORING_HALVINGS):
         new = adjusted(point.theta + length * point.step)
         if _in_reach(point, new):
             break
