@@ -234,12 +234,14 @@ def _module(value: Any) -> str:
 def quoted(values: Iterable[Any], most: int = 8) -> str:
     """A short list of names or levels for a message: strings in double quotes, a count where it is cut."""
     items = list(values)
-    shown = [f'"{v}"' if isinstance(v, str) else f"{_python(v)!r}" for v in items[:most]]
+    shown = [f'"{v}"' if isinstance(v, str) else f"{python_value(v)!r}" for v in items[:most]]
     return ", ".join(shown) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-def _python(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def python_value(value: Any) -> Any:
+    """A value of numpy as Python's; dates and durations, which would turn into whole numbers, as they are."""
+    kept = isinstance(value, (np.datetime64, np.timedelta64))
+    return value.item() if isinstance(value, np.generic) and not kept else value
 
 
 def close_to(name: str, names: Iterable[Any]) -> str:
@@ -465,7 +467,7 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
         raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
     if any(issubclass(t, NESTED) for t in types):
         raise DataError(f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.')
-    if all(issubclass(t, NUMBER_TYPES) for t in types):
+    if all(issubclass(t, NUMBER_TYPES) and t is not np.timedelta64 for t in types):  # which derives from whole numbers
         return _read_number_objects(values, missing, found, types)
     if inferred in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period", "interval"):
         return Column(series, _mask(missing), "other")
@@ -506,7 +508,7 @@ def align(values: Any, *, name: str, frame: pd.DataFrame) -> ndarray:
     DataError
         No such column, wrong length, labels absent, labels repeated in another order.
     """
-    return _as_array(matched(values, name=name, frame=frame), values if isinstance(values, str) else name)
+    return as_array(matched(values, name=name, frame=frame), values if isinstance(values, str) else name)
 
 
 def matched(values: Any, *, name: str, frame: pd.DataFrame) -> pd.Series:
@@ -560,7 +562,8 @@ def _shape(values: Any) -> str:
     return f"an array of shape {np.shape(values)}" if np.ndim(values) else f"{values!r}"
 
 
-def _as_array(series: pd.Series, name: Any) -> ndarray:
+def as_array(series: pd.Series, name: Any) -> ndarray:
+    """A column as an array: numbers with NaN where missing, or labels as objects."""
     column = read_column(series, name)
     if column.kind == "other":
         return column.values.to_numpy()
