@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
+from glmclf.checks import check_truths, truth_options
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
@@ -41,12 +43,14 @@ def first_time(what: Hashable) -> bool:
 def named(method: F) -> F:
     """A public method, or the function of a property, that messages from below it name.
 
-    Of several that call one another it is the one that the user called.
+    Of several that call one another it is the one that the user called. Its options that are True or False take
+    nothing else.
     """
-    name = method.__name__
+    name, options = method.__name__, truth_options(method)
 
     @functools.wraps(method)
     def known(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_truths(options, (self, *args), kwargs)
         if ASKED.get() is not None:
             return method(self, *args, **kwargs)
         with asking(type(self), name):
