@@ -46,7 +46,8 @@ def test_conditions_mean_what_they_mean_to_pandas(text):
 def test_conditions_with_functions_of_numpy():
     frame = table()
     assert not chosen('text == "`odd name` @x"', frame).any()  # a word, in which pandas looks for names
-    assert chosen("np.abs(x) > 1 or np.isnan(lost)", frame).tolist() == ((frame.x.abs() > 1) | frame.lost.isna()).tolist()
+    either = (frame.x.abs() > 1) | frame.lost.isna()
+    assert chosen("np.abs(x) > 1 or np.isnan(lost)", frame).tolist() == either.tolist()
     assert chosen("np.where(x > 0, k, 0) > 2", frame).tolist() == ((frame.x > 0) & (frame.k > 2)).tolist()
 
 
@@ -55,8 +56,10 @@ def test_conditions_with_functions_of_numpy():
     "x.__class__ == 0", "x.to_csv('RAN') > 0", "x.rank() > 3", "x[0] > 1", "__import__('os').system('x')", "open('x')",
     "[v for v in x]", "(lambda: x)()", "(y := 3)", "f'{x}' == 'a'", "x if k else y", "index > 3", "nothing > 1",
     "np.load('RAN')", "np.add(x, x, x) > 0", "numpy.save('RAN', x)", "getattr(x, 'index') > 1", "C(x) > 1", "bs(x) > 1",
-    "x", "x + 1", "3", "True", "x and k > 1", "not k", "~k", "k & 1", "k ^ 1 == 2", "text * 10**9 == 'a'", "'a' * 10**9 == text",
-    "9 ** 9 ** 9 ** 9 > x", "g ** 2 > 1", "x > 'a'", "k in x", "1 in [1]", "x @ k > 1", "x < [1, 2]", "x > 0; k", "",
+    "x", "x + 1", "3", "True", "x and k > 1", "not k", "~k", "k & 1", "k ^ 1 == 2", "text * 10**9 == 'a'",
+    "'a' * 10**9 == text", "9 ** 9 ** 9 ** 9 > x", "g ** 2 > 1", "x > 'a'", "k in x", "1 in [1]",
+    "x @ k > 1", "x < [1, 2]",
+    "x > 0; k", "",
     "(" * 400 + "x" + ")" * 400 + " > 0", "-" * 5000 + "x > 0", "np.pi", "x is None", "*x", "x > yield",
 ])
 def test_other_conditions_are_refused(text, tmp_path, monkeypatch):
