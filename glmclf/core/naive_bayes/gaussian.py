@@ -263,10 +263,10 @@ class FittedGaussian(Fitted):
         out = np.empty((len(X), self.K))
         for k in range(self.K):
             # 0 + of missing values only
-            z2 = self._z(X, k) ** 2
-            v = (1 + z2**2) / (2 * self.n[k])
+            z = self._z(X, k)
+            v = (1 + z**4) / (2 * self.n[k])
             if self.family.divisor != "mle":
-                v += 0.5 * (z2 - 1) ** 2 * self._more[k]
+                v += 0.5 * (z * z - 1) ** 2 * self._more[k]
             out[:, k] = np.nansum(v, axis=1)
         return out
 
