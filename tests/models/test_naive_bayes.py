@@ -1026,6 +1026,7 @@ def test_unbiased_variances_are_refused_where_rows_are_not_counted():
         NaiveBayes.from_formula(formula, iris, divisor="unbiased", weights="w").fit()
     with pytest.raises(ValueError, match="divisor='n': choose"):
         NaiveBayes.from_formula(formula, iris, divisor="n")
-    res = NaiveBayes.from_formula(formula, iris, divisor="unbiased").fit()
+    pima, formula = references._data("data/pima_tr.csv"), "type ~ glu + bmi"
+    res = NaiveBayes.from_formula(formula, pima, divisor="unbiased").fit()
     with pytest.raises(NotImplementedError, match='divisor="mle"'):
-        res.compare_conditional(glmclf.MNLogit.from_formula(formula, iris).fit())
+        res.compare_conditional(glmclf.Logit.from_formula(formula, pima).fit())
