@@ -46,7 +46,9 @@ def bind(
     namespace, subset, extras, restricted
         As of `read_formula`.
     """
-    caller = {} if namespace is None else namespace
+    caller = namespace or {}
+    if restricted:
+        caller = {name: value for name, value in caller.items() if callable(value)}
     codes = list(dict.fromkeys([*left, *right]))
     if isinstance(source, OneTable) and not restricted:
         source.add_columns(_columns_of_caller(source.frame, codes, caller))
