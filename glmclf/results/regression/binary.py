@@ -109,10 +109,12 @@ class BinaryResults(
         if X is None:
             return _decided(eta, estimate.ruled_out)
         from glmclf.core.fit.estimate import at_infinity
+        from glmclf.core.separation.deadline import Deadline
 
-        found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        time = Deadline()
+        found = [signs_of_rows(estimate.cone, x.toarray(), time) for (x,) in Blocks(X, size=rows_at_once(X))]
         signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
-        warn_of_unknown(unknown, index)
+        warn_of_unknown(unknown, index, estimate.cone)
         return at_infinity(eta, signs)
 
     @row_property
