@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.triangular import times_inverse
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.summed import Summed
 from glmclf.errors import EstimationError
 from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
@@ -158,7 +159,7 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
 
 
 @dataclass(frozen=True)
-class ErrorCounts:
+class ErrorCounts(Summed):
     """Counts of classification decisions by class, and the log score.
 
     Attributes
@@ -174,9 +175,6 @@ class ErrorCounts:
     confusion: ndarray
     skipped: ndarray
     score: float
-
-    def __add__(self, other: ErrorCounts) -> ErrorCounts:
-        return ErrorCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def errors(self) -> float:
@@ -231,18 +229,17 @@ class ErrorRates:
 
 
 @dataclass(frozen=True)
-class _ErrorSums:
+class ErrorSums(Summed):
+    """What error rates are made of, of some rows; see `ErrorRates`."""
+
     resubstitution: ErrorCounts
     leave_one_out: ErrorCounts | None
     largest: ndarray
     n: float
 
-    def __add__(self, other: _ErrorSums) -> _ErrorSums:
-        left = self.leave_one_out
-        if left is not None and other.leave_one_out is not None:
-            left = left + other.leave_one_out
-        own = self.resubstitution + other.resubstitution
-        return _ErrorSums(own, left, self.largest + other.largest, self.n + other.n)
+    def rates(self, priors: ndarray) -> ErrorRates:
+        """Error rates, with the priors of the classes."""
+        return ErrorRates(self.resubstitution, self.leave_one_out, self.largest, self.n, priors)
 
 
 def error_rates(
@@ -297,10 +294,9 @@ def error_rates(
         left = decisions(without.log_posterior(X, y, w), y, f) if without else None
         best = posterior.argmax(axis=1)
         largest = np.bincount(best, f * np.exp(posterior.max(axis=1)), gaussian.K)
-        return _ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
+        return ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
 
-    s = blocks.sum(part)
-    return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(gaussian.log_priors))
+    return blocks.sum(part).rates(np.exp(gaussian.log_priors))
 
 
 def decisions(log_posterior: ndarray, y: ndarray, f: ndarray) -> ErrorCounts:
