@@ -178,15 +178,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-<<<<<<< HEAD
-        if X is None:
-            return np.where(estimate.ruled_out, -np.inf, z)
         from glmclf.core.separation.deadline import Deadline
 
         A, K, k, time = X[:].toarray(), self.model.J, self.model.K, Deadline()
-=======
-        A, K, k = X[:].toarray(), self.model.J, self.model.K
->>>>>>> main
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
             for l in range(c):
