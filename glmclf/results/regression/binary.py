@@ -22,7 +22,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
 from glmclf.errors import DataError
-from glmclf.inference.margins.prediction import Prediction, linear_se
+from glmclf.inference.margins.prediction import LinearErrors, Prediction
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
 from glmclf.results.base import row_property
@@ -264,7 +264,8 @@ class BinaryResults(
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
         V = self._cov.matrix
-        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
+        errors = LinearErrors(V)
+        parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
