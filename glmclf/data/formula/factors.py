@@ -582,12 +582,12 @@ class Factor:
 
 
 def fit_factor(
-    expression: Expression, value: Value, rows: int | None = None
+    expression: Expression, value: Value, rows: int | None = None, every: bool = False
 ) -> tuple[Factor, ndarray, str | None]:
     """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
 
-    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row. `rows` is how
-    many rows there are, where the values are not those of all.
+    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row, unless `every`
+    one is wanted. `rows` is how many rows there are, where the values are not those of all.
     """
     if not value.labelled:
         return Factor(expression, None, value.data.shape[1]), value.data, None
@@ -603,7 +603,7 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
-    if used.all():
+    if every or used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
     place = np.cumsum(used) - 1

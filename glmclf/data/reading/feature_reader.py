@@ -262,6 +262,9 @@ class SummaryBuilder(Builder):
     def _n_rows(self) -> int:
         return self.survey.used
 
+    def _kind(self, column: str) -> str:
+        return self.survey.columns[column].kind
+
     def _missing_rows(self, code: str) -> str:
         return f"{self._of(code).missing} rows"
 

@@ -648,14 +648,21 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ErrorTables
             `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
             holds the priors, a pseudo-count and the intensity of shrinkage. A row whose class has no law without it is
-            left aside, and counted in `skipped`.
+            left aside, and counted in `skipped`. With shrinkage to a target from the data each row needs a covariance
+            matrix of its own: of many rows and features a saved fit has leaving one out (else NaN) only where this was
+            called before.
 
         References
         ----------
         Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
         """
-        warn_skipped(self._error_facts, self.model._classes)
-        return ErrorTables(self._error_facts, self)
+        facts = self._complete_error_facts()
+        warn_skipped(facts, self.model._classes)
+        return ErrorTables(facts, self)
+
+    def _complete_error_facts(self) -> dict[str, Any]:
+        """Error counts with those of leaving one out, where they were not worth their time without being asked for."""
+        return self._error_facts
 
     # ------------------------------------------------------------------------------------------------ comparing
     @requires(Needs.LIKELIHOOD)

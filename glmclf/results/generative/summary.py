@@ -507,9 +507,15 @@ def _errors(c: _Context) -> str | None:
     if cost >= MAX_RESUBSTITUTION:
         c.notes.append("Error rates are left out of the summary of many rows: see error_rates().")
         return None
-    if cost >= MAX_LEAVE_ONE_OUT or not hasattr(type(res), "_error_facts"):
+    by_row = known is None and getattr(res, "_costly_leave_one_out", False)
+    if cost >= MAX_LEAVE_ONE_OUT or by_row or not hasattr(type(res), "_error_facts"):
         if cost >= MAX_LEAVE_ONE_OUT:
             c.notes.append("The leave-one-out error is left out of the summary of many rows: see error_rates().")
+        elif by_row:
+            c.notes.append(
+                "The leave-one-out error is left out of the summary, as shrinkage to a target from the data needs a "
+                "covariance matrix for each row: see error_rates()."
+            )
         table = c.attempt("Error rates are", lambda: res.pred_table().to_numpy())
         return None if table is None else _error(res, table)
     facts = c.attempt("Error rates are", lambda: res._error_facts)
