@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_truth
 from glmclf.core.gaussian.moments import class_ends
 from glmclf.core.naive_bayes.families import (
     FAMILY_CLASSES,
@@ -397,8 +397,7 @@ def _check_words(options: Mapping[str, Any]) -> None:
     if covariance != "diag":
         raise ValueError(f'covariance={covariance!r}: NaiveBayes has "diag" only')
     check_choice("unknown", unknown, ("raise", "missing"))
-    if not isinstance(options["pooled"], (bool, np.bool_)):
-        raise ValueError(f"pooled={options['pooled']!r}: choose True or False")
+    check_truth("pooled", options["pooled"])
 
 
 def _family(feature: Feature, pooled: bool) -> Family:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_whole, is_whole
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.softmax import complements, log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
@@ -365,8 +365,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if not isinstance(which, str) or which not in GENERATIVE_PREDICTIONS:
-            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, GENERATIVE_PREDICTIONS))}")
+        check_choice("which", which, GENERATIVE_PREDICTIONS)
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
         values, index = self._values(newdata)
@@ -547,7 +546,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             Columns sim_1, ..., sim_n of labels. A row of frequency weight f stands f times. Features and responses
             together are drawn by `sample`.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
@@ -579,7 +578,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """Draw class codes, the reference first."""
         classes = self.model._classes
         if by_class is None:
-            decisions.check_count(n, "rows to draw")
+            check_whole("n", n, 1, "how many rows to draw")
             return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
         if isinstance(by_class, pd.Series):
             by_class = by_class.to_dict()
@@ -590,7 +589,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
         sizes = [by_class.get(level, 0) for level in self.levels]
         for size in sizes:
-            decisions.check_count(size, "rows of a class", least=0)
+            check_whole("n", size, 0, "how many rows of a class")
         if n is not None and n != sum(sizes):
             raise ValueError(f"n={n!r}, but by_class= asks for {sum(sizes)} rows")
         return np.repeat([classes.index(level) for level in self.levels], sizes)
@@ -624,7 +623,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             By term: statistic, df, pvalue.
         """
         name = self.model.__class__.__name__
-        if type != 3 or isinstance(type, bool):
+        if not is_whole(type) or type != 3:
             raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
         if test == "LR":
             return self.term_tests()
