@@ -96,8 +96,9 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
     """
     if not values or not all(isinstance(value, str) for value in values):
         return None
-    if any(re.fullmatch(r"0\d+", value.strip()) for value in values):
-        return None  # codes of a fixed width, 007
+    if len({len(value) for value in values}) == 1 < len(values[0]) and all(map(str.isdecimal, values)):
+        if any(value.startswith("0") for value in values):
+            return None  # codes of a fixed width, 007
     kinds: dict[str, list[str]] = {}
     words, units = [], set()
     for value in values:
