@@ -119,6 +119,20 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         other._left_out = self._left_out
         return other
 
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+
+        def expanded(X: Any, y: ndarray, trials: ndarray | None, offset: Any, weights: ndarray | None) -> ndarray:
+            counts = self._counts_of(y, trials)
+            return counts if weights is None else weights[:, None] * counts
+
+        return self._rows.blocks().collect(expanded)
+
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        """Observations of each class in rows, (n, J), without weights."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------------------------------------- likelihood
     @property
     def _unit(self) -> float:

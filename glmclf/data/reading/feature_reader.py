@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.rows.summed import Summed
 from glmclf.data.design.feature_design import MISSING_LEVEL, FeatureValues
 from glmclf.data.design.feature_terms import FactorRows, Families, Term
 from glmclf.data.formula.evaluate import raw_missing, scattered
@@ -94,7 +95,7 @@ def _few(numbers: ndarray) -> ndarray:
 
 
 @dataclass
-class CellSummary:
+class CellSummary(Summed):
     """Combinations of levels that some row has; None stands for a missing level."""
 
     found: set[tuple[Any, ...]]
@@ -111,8 +112,6 @@ class CellSummary:
         places = np.unravel_index(np.unique(np.ravel_multi_index(tuple(codes), sizes)), sizes)
         return cls(set(zip(*([words[i] for i in axis] for words, axis in zip(levels, places)))))
 
-    def __add__(self, other: CellSummary) -> CellSummary:
-        return CellSummary(self.found | other.found)
 
 
 @dataclass

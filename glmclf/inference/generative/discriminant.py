@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -14,6 +15,7 @@ from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.triangular import times_inverse
 from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.summed import Summed
 from glmclf.errors import EstimationError
 from glmclf.inference.generative.covariances import scatter_root
 from glmclf.inference.generative.leave_one_out import LeaveOneOut
@@ -158,7 +160,7 @@ def _typicality(g: Gaussian, distances: ndarray, width: int, y: ndarray | None =
 
 
 @dataclass(frozen=True)
-class ErrorCounts:
+class ErrorCounts(Summed):
     """Counts of classification decisions by class, and the log score.
 
     Attributes
@@ -174,9 +176,6 @@ class ErrorCounts:
     confusion: ndarray
     skipped: ndarray
     score: float
-
-    def __add__(self, other: ErrorCounts) -> ErrorCounts:
-        return ErrorCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @property
     def errors(self) -> float:
@@ -231,18 +230,12 @@ class ErrorRates:
 
 
 @dataclass(frozen=True)
-class _ErrorSums:
+class _ErrorSums(Summed):
     resubstitution: ErrorCounts
     leave_one_out: ErrorCounts | None
     largest: ndarray
     n: float
 
-    def __add__(self, other: _ErrorSums) -> _ErrorSums:
-        left = self.leave_one_out
-        if left is not None and other.leave_one_out is not None:
-            left = left + other.leave_one_out
-        own = self.resubstitution + other.resubstitution
-        return _ErrorSums(own, left, self.largest + other.largest, self.n + other.n)
 
 
 def error_rates(
@@ -291,16 +284,26 @@ def error_rates(
     """
     without = LeaveOneOut(gaussian, frequency, moments) if leave_one_out else None
 
-    def part(X, y, w):
-        X, f = X.toarray(), np.ones(len(y)) if w is None else w
-        posterior = gaussian.log_posterior(X)
-        left = decisions(without.log_posterior(X, y, w), y, f) if without else None
-        best = posterior.argmax(axis=1)
-        largest = np.bincount(best, f * np.exp(posterior.max(axis=1)), gaussian.K)
-        return _ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
+    def judged(X, y, w):
+        X = X.toarray()
+        return gaussian.log_posterior(X), without.log_posterior(X, y, w) if without else None
+
+    return count_errors(blocks, gaussian.log_priors, judged)
+
+
+def count_errors(blocks: Blocks, log_priors: ndarray, judged: Callable[..., Any]) -> ErrorRates:
+    """Error rates of rows in blocks (..., y, w); ``judged(*block)`` has log posteriors by all rows, and without the row
+    or None."""
+
+    def part(*block: Any) -> _ErrorSums:
+        (posterior, left), y, w = judged(*block), *block[-2:]
+        f = np.ones(len(y)) if w is None else w
+        largest = np.bincount(posterior.argmax(axis=1), f * np.exp(posterior.max(axis=1)), len(log_priors))
+        apart = None if left is None else decisions(left, y, f)
+        return _ErrorSums(decisions(posterior, y, f), apart, largest, float(f.sum()))
 
     s = blocks.sum(part)
-    return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(gaussian.log_priors))
+    return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(log_priors))
 
 
 def decisions(log_posterior: ndarray, y: ndarray, f: ndarray) -> ErrorCounts:

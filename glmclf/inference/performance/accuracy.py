@@ -10,6 +10,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.core.rows.summed import Summed
 from glmclf.inference.hypotheses.wald import critical_value
 
 COMPLEX_STEP = 1e-30  # step of a complex-step derivative, which has no cancellation
@@ -105,7 +106,7 @@ class Measure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Summed):
     """A classification table of rows; + adds the tables of more rows.
 
     Attributes
@@ -130,10 +131,6 @@ class Table:
         members = (np.flatnonzero(predicted == k) for k in range(K))
         parts = ((outcomes.counts[rows], outcomes.powers[rows]) for rows in members)
         return cls(cells, np.stack([(C.T * w) @ C for C, w in parts]))
-
-    def __add__(self, other: Table) -> Table:
-        squares = None if self.squares is None or other.squares is None else self.squares + other.squares
-        return Table(self.cells + other.cells, squares)
 
     def variance(self, G: ndarray) -> float:
         """Variance of a statistic with the derivative G (K, K) in the cells."""

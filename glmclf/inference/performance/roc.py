@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.numerics.ties import TIED, differs
+from glmclf.core.rows.summed import Summed
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 
 
@@ -257,7 +258,7 @@ def average_precision(found: Ranks) -> float:
 
 
 @dataclass(frozen=True)
-class ThresholdCounts:
+class ThresholdCounts(Summed):
     """Sums of the rows whose probability is above each of T thresholds, and of all rows; + adds more rows.
 
     Attributes
@@ -297,10 +298,6 @@ class ThresholdCounts:
         products = np.stack([above(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
         return cls(no, yes, products, outcomes.sizes, float(t @ m**2))
 
-    def __add__(self, other: ThresholdCounts) -> ThresholdCounts:
-        products = None if self.products is None or other.products is None else self.products + other.products
-        pairs = self.no + other.no, self.yes + other.yes, products, self.sizes + other.sizes
-        return ThresholdCounts(*pairs, self.squares + other.squares)
 
 
 def net_benefit(counts: ThresholdCounts, thresholds: ndarray) -> tuple[ndarray, ndarray]:

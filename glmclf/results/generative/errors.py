@@ -13,7 +13,7 @@ from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative.discriminant import ErrorCounts, ErrorRates, decisions
+from glmclf.inference.generative.discriminant import ErrorRates, count_errors
 from glmclf.inference.generative.naive_bayes import log_joint_without
 from glmclf.results.tables.frames import notebook
 
@@ -99,21 +99,9 @@ def log_posterior(joint: ndarray) -> ndarray:
 def error_rates(fit: NaiveBayesFit, blocks: Blocks, frequency: bool) -> ErrorRates:
     """Resubstitution, leave-one-out and posterior error rates in one pass over (values..., y, w)."""
 
-    def part(*block: Any) -> Any:
+    def judged(*block: Any) -> tuple[ndarray, ndarray]:
         values, y, w = block[:-2], block[-2], block[-1]
-        f = np.ones(len(y)) if w is None else w
-        posterior = log_posterior(fit.log_joint_of_block(values))
-        left = decisions(log_posterior(log_joint_without(fit, values, y, w, frequency)), y, f)
-        largest = np.bincount(posterior.argmax(axis=1), f * np.exp(posterior.max(axis=1)), fit.K)
-        return _Counted(decisions(posterior, y, f), left, largest, float(f.sum()))
+        without = log_joint_without(fit, values, y, w, frequency)
+        return log_posterior(fit.log_joint_of_block(values)), log_posterior(without)
 
-    s = blocks.sum(part)
-    return ErrorRates(s.own, s.left, s.largest, s.n, np.exp(fit.log_priors))
-
-
-class _Counted:
-    def __init__(self, own: ErrorCounts, left: ErrorCounts, largest: ndarray, n: float):
-        self.own, self.left, self.largest, self.n = own, left, largest, n
-
-    def __add__(self, other: _Counted) -> _Counted:
-        return _Counted(self.own + other.own, self.left + other.left, self.largest + other.largest, self.n + other.n)
+    return count_errors(blocks, fit.log_priors, judged)

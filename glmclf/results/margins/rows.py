@@ -13,7 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
-from glmclf.core.rows.summed import joined
+from glmclf.core.rows.summed import Summed, joined
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
@@ -118,7 +118,7 @@ def _answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
 
 
 @dataclass(frozen=True)
-class TypicalSums:
+class TypicalSums(Summed):
     """Sums over rows by group from which typical rows are computed; ``a + b`` adds more rows.
 
     Attributes
@@ -137,12 +137,6 @@ class TypicalSums:
     numbers: ndarray
     levels: tuple[ndarray, ...]
     offset: ndarray | None
-
-    def __add__(self, other: TypicalSums) -> TypicalSums:
-        levels = tuple(a + b for a, b in zip(self.levels, other.levels, strict=True))
-        offset = None if self.offset is None or other.offset is None else self.offset + other.offset
-        sums = self.rows + other.rows, self.weight + other.weight, self.numbers + other.numbers
-        return TypicalSums(*sums, levels, offset)
 
     def filled(self) -> TypicalSums:
         """Fill groups without rows with the sums of all rows."""

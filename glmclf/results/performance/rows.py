@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from glmclf.checks import is_whole
 from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
-from glmclf.core.rows.summed import joined
+from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.performance import calibration
@@ -61,16 +61,13 @@ class ScoredRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Summed):
     """Sum over rows, with the number of rows and the numbers of incomplete rows by reason."""
 
-    value: Any
+    value: Any = field(metadata=added_by(joined))
     rows: int
     lost: dict[str, int]
 
-    def __add__(self, other: Tally) -> Tally:
-        lost = {why: self.lost.get(why, 0) + other.lost.get(why, 0) for why in {**self.lost, **other.lost}}
-        return Tally(joined(self.value, other.value), self.rows + other.rows, lost)
 
 
 class ScoredRowsOfParts(list):

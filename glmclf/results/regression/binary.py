@@ -23,7 +23,8 @@ from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import Prediction, linear_se
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
+from glmclf.results.decisions import check_count
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
@@ -388,12 +389,9 @@ class BinaryResults(
             Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f
             stands f times.
         """
+        check_count(n, "responses to draw")
         r = self.model._rows
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
-        repeat = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            repeat = r.weights.astype(int)
+        repeat = times_of(r, self.model._frequency)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
