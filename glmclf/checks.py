@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -25,7 +25,7 @@ def is_truth(value: Any) -> TypeGuard[bool | np.bool_]:
     return isinstance(value, (bool, np.bool_))
 
 
-def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -> None:
+def check_choice(name: str, value: Any, known: Collection[str], words: str = "") -> None:
     """Raise ValueError that lists the words an argument can be, unless it is one of them.
 
     Parameters
@@ -33,7 +33,7 @@ def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -
     name : str
         The argument.
     value
-    known : sequence of str
+    known : collection of str
     words : str
         What the message says that one can choose, where that is more than the list.
 

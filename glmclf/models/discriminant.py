@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import check_choice
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import expand
 from glmclf.core.gaussian import fit as gaussian
@@ -123,8 +124,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
         for name, known in (("covariance", COVARIANCE_KINDS), ("divisor", DIVISORS)):
-            if not isinstance(options[name], str) or options[name] not in known:
-                raise ValueError(f"{name}={options[name]!r}: choose one of {', '.join(map(repr, known))}")
+            check_choice(name, options[name], known)
         shrinkage, target = options["shrinkage"], options["target"]
         if isinstance(shrinkage, str) and shrinkage not in INTENSITIES:
             raise ValueError(f"shrinkage={shrinkage!r}: a number from 0 to 1, {' or '.join(map(repr, INTENSITIES))}")

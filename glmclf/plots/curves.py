@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glmclf.checks import check_choice
 from glmclf.plots import labelling, layout
 from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
 
@@ -69,8 +70,8 @@ def roc(
     >>> fig.axes[0].get_legend().get_texts()[0].get_text()
     'AUC 0.883 (0.761 to 1.000)'
     """
-    if cut is not None and cut not in CUT_RULES:
-        raise ValueError(f"cut={cut!r}: choose one of {', '.join(map(repr, CUT_RULES))}")
+    if cut is not None:
+        check_choice("cut", cut, CUT_RULES)
     check_alpha(alpha)
     many, title = _curves(res, newdata, event, names, rows, "roc"), ""
     curves: dict[str, RocCurve] = {}

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, is_whole
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -95,8 +95,8 @@ def influence(
     labelling.check(res, "influence", ["get_influence"])
     if not is_whole(label, 0):
         raise ValueError(f"label={label!r}: how many points are labelled, 0 or more")
-    if y is not None and y not in RESIDUALS:
-        raise ValueError(f"y={y!r}: choose one of {', '.join(map(repr, RESIDUALS))}")
+    if y is not None:
+        check_choice("y", y, RESIDUALS)
     found = res.get_influence(by=by)
     y = y or ("delta_deviance" if labelling.levels(res) else "resid_studentized")
     ax = layout.axes(ax)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, is_whole
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath
@@ -74,8 +74,8 @@ def regularization(
         )
     if not is_whole(label, 0):
         raise ValueError(f"label={label!r}: how many coefficients have their name, 0 or more")
-    if part is not None and part not in PARTS:
-        raise ValueError(f"part={part!r}: choose one of {', '.join(map(repr, PARTS))}")
+    if part is not None:
+        check_choice("part", part, PARTS)
     cv = found if isinstance(found, RegularizationCV) else None
     if part == "cv" and cv is None:
         raise TypeError('part="cv" of a path without cross-validation: fit_regularized_cv() has it')

@@ -371,8 +371,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if not isinstance(which, str) or which not in GENERATIVE_PREDICTIONS:
-            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, GENERATIVE_PREDICTIONS))}")
+        check_choice("which", which, GENERATIVE_PREDICTIONS)
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
         values, index = self._values(newdata)

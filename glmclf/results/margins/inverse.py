@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
-from glmclf.results.margins.options import check_word
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
@@ -43,7 +43,7 @@ def inverse_predict(
     res: Any, p: Any, variable: str, at: Mapping[str, Any] | None, alpha: float, method: str
 ) -> pd.DataFrame:
     """See `Margins.inverse_predict`."""
-    check_word("method", method, ("fieller", "delta"))
+    check_choice("method", method, ("fieller", "delta"))
     values = _probabilities(p)
     source = res._margin_source()
     source.check(variable)

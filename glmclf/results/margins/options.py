@@ -22,12 +22,6 @@ from glmclf.results.margins.typical import TYPICAL, typical
 from glmclf.results.requires import SPECIAL, kinds
 
 
-def check_word(name: str, word: Any, known: Any) -> None:
-    """Refuse any word but the known ones."""
-    if not isinstance(word, str) or word not in known:
-        raise ValueError(f"{name}={word!r}: choose one of {', '.join(map(repr, known))}")
-
-
 def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | None) -> list[str]:
     """Variables asked for, in the order of the formula by default."""
     if variables is None:

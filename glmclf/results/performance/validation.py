@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, is_whole
 from glmclf.core.numerics import seeds
 from glmclf.data.table.groups import read_groups
 from glmclf.errors import (
@@ -133,8 +133,7 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
     rows = scored_rows(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
-    if method not in VALIDATION_METHODS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, VALIDATION_METHODS))}")
+    check_choice("method", method, VALIDATION_METHODS)
     if method != "cv" and folds is not None:
         raise TypeError(f'folds= is for method="cv", not {method!r}')
     reps = _whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)

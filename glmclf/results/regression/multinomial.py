@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import rows_at_once
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
@@ -329,8 +330,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        if method not in iia.IIA_TESTS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.IIA_TESTS))}")
+        check_choice("method", method, iia.IIA_TESTS)
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
