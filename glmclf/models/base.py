@@ -18,14 +18,13 @@ from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
 from glmclf.core.fit.offsets import centred
-from glmclf.core.fit.rank import dependencies_in, roundings
+from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
-from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
 from glmclf.errors import (
@@ -122,12 +121,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     @property
     def _cells(self) -> ndarray:
         """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
 
-        def expanded(X: Any, y: ndarray, trials: ndarray | None, offset: Any, weights: ndarray | None) -> ndarray:
-            counts = self._counts_of(y, trials)
-            return counts if weights is None else weights[:, None] * counts
-
-        return self._rows.blocks().collect(expanded)
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = self._counts_of(y, trials)
+        return counts if weights is None else weights[:, None] * counts
 
     def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
         """Observations of each class in rows, (n, J), without weights."""
@@ -229,7 +227,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Linear predictors x'b of the model's rows, or of new ones, which are checked for the aliasing of columns."""
         X = self._rows.X[:] if exog is None else self._new_columns(exog)
         if exog is not None and self._left_out and self._omitted_in(self._as_flat(params)).any():
-            units = None if self._rows_ is None or self._rows.streamed else roundings(self._rows.columns())
+            units = None if self._rows_ is None else self._rows.roundings()
             check_new_rows(self._left_out, X, self.exog_names, units)
         return self._linear_at(params, X)
 
@@ -589,9 +587,6 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     def _cone(self, objective: Objective, theta: ndarray | None, coordinates: Coordinates) -> tuple[Any, Any]:
         """Recession cone of an objective, or None, and its constraints; an error if rows in a stream leave it open."""
         from glmclf.core.separation.search import find_cone, ruled_out
-
-        if not objective.blocks.streamed:
-            return find_cone(objective, theta)
         from glmclf.core.separation.stream import ManyBoundsError, UndecidedError
 
         try:
@@ -690,7 +685,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             *(objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
             *(parameters, found, self._rows.weights, len(self._rows)),
         )
-        V = row_covariance(self, cov_type, context, keywords, None if self._rows.streamed else found.rows)
+        V = row_covariance(self, cov_type, context, keywords, found.rows)
         return replace(V, matrix=found.expanded(V.matrix)), keywords.names
 
     def _maximum(self, columns: ndarray, start: ndarray) -> tuple[float, ndarray]:
@@ -757,15 +752,13 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Align numbers (columns by name, Series, DataFrame or array) with the rows of the fit."""
-        r, frame = self._rows, self.data.frame
-        if r.streamed:
-            raise RowsElsewhereError()
+        r, frame, positions = self._rows, self.data.frame, self._rows.positions
         if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
             names = [values] if isinstance(values, str) else values
             absent = [name for name in names if frame is None or name not in frame.columns]
             if absent or frame is None:
                 raise DataError(f"{what}: {', '.join(map(repr, absent))} is no column of the model's table")
-            table = frame[names].iloc[r.positions]
+            table = frame[names].iloc[positions]
         else:
             table = _as_table(values, what)
             labels = table.index if isinstance(values, (pd.Series, pd.DataFrame)) else None
@@ -774,7 +767,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                     raise DataError(f"{what}: its index does not match that of the {len(r)} rows of the fit")
                 table = table.loc[r.index]
             elif len(table) == (self._facts["n_given"] if frame is None else len(frame)):
-                table = table.iloc[r.positions]
+                table = table.iloc[positions]
         if len(table) != len(r):
             raise DataError(f"{what} has {len(table)} rows; the fit has {len(r)}")
         numbers = _as_numbers(table, what)

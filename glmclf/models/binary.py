@@ -11,7 +11,6 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import scalar_maximum
-from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.asked import named
@@ -127,7 +126,7 @@ class BinaryModel(Model[BinaryResults]):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        inner = scalar_maximum(objective, start - float(typical(objective.blocks)[0]))
+        inner = scalar_maximum(objective, start - float(objective.blocks.middle(3)[0][0]))
         return inner - float(shift[0])
 
     def _start(self) -> ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.observations import Observations
+from glmclf.core.rows.streamed import Elsewhere
+from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.source.digests import of_column, other_values
 from glmclf.data.table.frame import MAX_EXACT_INTEGER, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
@@ -69,14 +71,12 @@ def clusters_of(stream: Stream, names: list[str]) -> Groups:
     return Groups(codes, names)
 
 
-class _DistinctGroups:
-    """Distinct groups, or pairs of them, in order of appearance, and columns with numbers beyond 2**53 by their kind.
+@dataclass(frozen=True)
+class _DistinctGroups(Summed):
+    """Distinct groups, or pairs of them, as they appear, and columns with numbers beyond 2**53 by their kind."""
 
-    ``a + b`` has the groups of both.
-    """
-
-    def __init__(self, table: pd.DataFrame, large: frozenset[tuple[str, str]] = frozenset()):
-        self.table, self.large = table, large
+    table: pd.DataFrame = field(metadata=added_by(lambda a, b: _distinct(pd.concat([a, b], ignore_index=True))))
+    large: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, *arrays: Any) -> _DistinctGroups:
@@ -84,16 +84,16 @@ class _DistinctGroups:
         for name, values in groups.items():
             if (lost := values.isna().to_numpy(dtype=bool)).any():
                 raise without_group(name, values.index[lost])
-        found = pd.DataFrame(groups).drop_duplicates(ignore_index=True)
+        found = _distinct(pd.DataFrame(groups))
         numbers = {name: kind for name in groups if (kind := found[name].dtype.kind.replace("u", "i")) in "if"}
         large = frozenset(
             (name, kind) for name, kind in numbers.items() if (found[name].abs() >= MAX_EXACT_INTEGER).any()
         )
         return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
 
-    def __add__(self, other: _DistinctGroups) -> _DistinctGroups:
-        table = pd.concat([self.table, other.table], ignore_index=True).drop_duplicates(ignore_index=True)
-        return _DistinctGroups(table, self.large | other.large)
+
+def _distinct(table: pd.DataFrame) -> pd.DataFrame:
+    return table.drop_duplicates(ignore_index=True)
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -128,6 +128,10 @@ class StreamedCodes:
         """Create clusters by some of the columns of groups."""
         labels = _index([found[name].to_numpy() for name in which]).unique()
         return cls(stream, [names.index(name) for name in which], labels)
+
+    def __getitem__(self, rows: Elsewhere) -> StreamedCodes:
+        """The numbers of some rows of the stream, which it leaves out by itself."""
+        return self
 
     def max(self) -> int:
         """The largest number."""

@@ -183,7 +183,8 @@ def _within(model: Any, objective: Any, R: ndarray, q: ndarray, start: ndarray, 
     Directions left free are orthonormal in the rows, theta = origin + E inv(U) eta with X E = (orthonormal) U, equation
     by equation: then neither units nor an ill-conditioned design matter.
     """
-    from glmclf.core.fit.constraints import Constraint, Within, free_parameters
+    from glmclf.core.fit.constraints import Constraint, free_parameters
+    from glmclf.core.fit.restricted import Within
 
     k, n_eta = len(model.exog_names), model._likelihood.n_eta
     T = triangular_factor(objective.blocks)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_whole
-from glmclf.data.table.groups import Groups, read_groups
+from glmclf.data.table.groups import Groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError
 from glmclf.inference.covariance.types import (
@@ -30,7 +30,6 @@ FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are ali
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
 NO_VARIANCE_SHARE, NO_VARIANCE = 1e-12, 1e-24
 ORDER = ("first", "second")  # names of groupings in messages
-MAX_ROWS_NAMED = 5  # rows that a message names
 
 
 @dataclass(frozen=True)
@@ -95,21 +94,14 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
     check_seed(given.get("seed"))
     names: list[str] = []
     if "groups" in given:
-        r = model._rows
-        found = (
-            r.groups(given["groups"])
-            if r.streamed
-            else read_groups(
-                given["groups"], model.data.frame, model._given_index, model._cut, r.positions, r.index
-            )
-        )
+        found = model._groups(given["groups"])
         given["groups"], names = found.codes, found.names
         _check_clusters(found)
         if cov_type == "bootstrap" and len(names) > 1:
             raise NotImplementedError(
                 f'cov_type="bootstrap" draws the clusters of one grouping; groups= has two, {" and ".join(names)}'
             )
-    doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" and not model._rows.streamed else "")
+    doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" else "")
     if doubt:
         warn(f'cov_type="{cov_type}": {doubt}', InferenceWarning)
     return Keywords(given, names, doubt)
@@ -133,18 +125,8 @@ def row_covariance(
             found = replace(found, description=f"{found.description} {doubt}")
         return found
     except RowsError as refusal:
-        at = refusal.rows if rows is None else rows[refusal.rows]
-        raise EstimationError(str(refusal).replace("{rows}", _named(model, at))) from None
-
-
-def _named(model: Any, at: ndarray) -> str:
-    """Text that names some rows, with the labels of the first unless they are in a stream."""
-    count = f"{len(at)} row{'' if len(at) == 1 else 's'}"
-    if model._rows.streamed:
-        return count
-    labels = list(model._rows.index[at[:MAX_ROWS_NAMED]])
-    more = ", ..." if len(at) > MAX_ROWS_NAMED else ""
-    return f"row {labels[0]!r}" if len(at) == 1 else f"{count} ({', '.join(map(repr, labels))}{more})"
+        named = model._rows.named(refusal.rows, rows)
+        raise EstimationError(str(refusal).replace("{rows}", named)) from None
 
 
 def _lost_spread(found: Covariance, context: Context) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,13 +23,14 @@ from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
 from glmclf.data.table.frame import labels, read_column
-from glmclf.data.table.groups import label
+from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, InferenceWarning, warn
-from glmclf.inference.covariance.types import MODEL_BASED, REFITS, check
+from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
 from glmclf.models.rows import FitRowsInMemory, FitRowsInParts
+from glmclf.models.stream import Stream
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
@@ -73,6 +74,7 @@ class Inputs:
     _missing: ClassVar[str] = "drop"
     _no_covariances: ClassVar[tuple[str, ...]] = ()
     _rows_: Any  # FitRows or None
+    _table_columns: Sequence[Any] = ()  # of the data of the fit; none where they are gone
     _results_class: ClassVar[Any]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -191,7 +193,7 @@ class Inputs:
         self.formula = read.design.formula
         self._frequency = "weights" not in read.extras
         self._rows_ = rows = self._in_memory(read) if isinstance(read, ReadTable) else self._in_parts(read)
-        self._given_index, self._cut = read.given_index, read.cut
+        self._given_index, self._cut, self._table_columns = read.given_index, read.cut, read.names
         self._names = {name: label(keywords.get(name), name) for name in read.extras}
         self._has_offset = "offset" in read.extras
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
@@ -210,7 +212,7 @@ class Inputs:
         return FitRowsInMemory(self._columns(read), *arrays, read.index, positions)
 
     def _in_parts(self, read: ReadParts) -> FitRowsInParts:
-        rows = FitRowsInParts(read, self._summed)
+        rows = FitRowsInParts(Stream(read.source, read.reader, len(read)), self._summed)
         self._sums, self._ranges = rows.facts.outcomes, read.ranges  # in the passes that were made anyway
         return rows
 
@@ -323,11 +325,15 @@ class Inputs:
                 f'cov_type="{cov_type}" is for {registry.listed(registry.REGRESSIONS)}; '
                 f"{type(self).__name__} has {enumerated(names(for_generative))}"
             )
-        if cov_type in REFITS and self._rows.streamed:
+        needs_rows = COVARIANCES[cov_type].needs_rows
+        if needs_rows and self._rows.streamed:
             by_row = names(lambda entry: entry.kind == "rows")
             raise RowsElsewhereError(
                 f'cov_type="{cov_type}" fits the model again to resampled rows, which are in a stream: use '
                 f'"{by_row[0]}" to "{by_row[-1]}", or a fit to a sample in memory'
+                if cov_type in REFITS
+                else f'cov_type="{cov_type}" of a fit to a stream: {needs_rows}. Use "HC1" or "cluster", or fit a '
+                "sample in memory"
             )
         doubt = self._doubt(cov_type)
         if doubt:
@@ -343,6 +349,10 @@ class Inputs:
             "The inverse information takes sampling weights for numbers of observations; standard errors shrink as the "
             "unit of the weights does."
         )
+
+    def _groups(self, groups: Any) -> Groups:
+        """Clusters of the rows of the fit by one or two variables."""
+        return self._rows.groups(groups, self.data.frame, self._given_index, self._cut)
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
         """Keywords of a covariance, checked and aligned with the rows of the fit."""
@@ -416,13 +426,6 @@ class Inputs:
         return self
 
     # ------------------------------------------------------------------------------------------ for the summary
-    @property
-    def _table_columns(self) -> list[Any]:
-        """Columns of the data of the fit; none where they are gone."""
-        if self._rows_ is not None and self._rows_.streamed:
-            return list(self._rows_.stream.source.names)
-        return [] if self.data.frame is None else list(self.data.frame.columns)
-
     def _fit_table(self) -> pd.DataFrame:
         """The rows of the fit as a new table."""
         if self.data.frame is not None:

@@ -12,7 +12,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import estimate
-from glmclf.core.fit.offsets import typical
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
@@ -188,8 +187,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
             return other
         order = np.array([old.classes.index(c) for c in new.classes])
         other._rows_ = r = self._rows_.map(lambda X, y, m, o, w: (X, *_recoded(y, m, o, order), w))
-        if not r.streamed:
-            new.y = r.y
+        new.y = r.y
         return other
 
     def _without(self, level=None, counts: ndarray | None = None) -> MNLogit:
@@ -289,7 +287,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        fit = estimate("newton", objective, start - typical(objective.blocks)).fit
+        fit = estimate("newton", objective, start - objective.blocks.middle(3)[0]).fit
         if not fit.converged:
             raise EstimationError(f"the model of {self.endog_names} with constants and the offset alone: {fit.message}")
         return fit.theta - shift

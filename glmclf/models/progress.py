@@ -67,8 +67,7 @@ def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None
     if not progress:
         yield callback
         return
-    source = rows.stream.source if rows.streamed else None
-    bar = Bar(title, rows.n_parts if rows.streamed else None)
+    bar = Bar(title, rows.n_parts)
 
     def report(iteration: int, theta: Any, value: float) -> None:
         bar.iteration(iteration, value)
@@ -76,12 +75,10 @@ def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None
             callback(iteration, theta, value)
 
     try:
-        if source is not None:
-            source.watch = bar.part
+        rows.watch(bar.part)
         yield report
     finally:
-        if source is not None:
-            source.watch = None
+        rows.watch(None)
         bar.close()
 
 

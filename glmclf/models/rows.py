@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -12,20 +13,19 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import Columns, expandable, some_columns
 from glmclf.core.design.dense import Dense
+from glmclf.core.fit.rank import roundings
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
-from glmclf.core.rows.streamed import MOST_GATHERED, Gathered, RowsElsewhereError, Streamed, made, too_many
+from glmclf.core.rows.streamed import Gathered, RowsElsewhereError, Streamed, check_gathered, made
 from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.design.constant import constant
-from glmclf.data.table.groups import Groups
+from glmclf.data.table.groups import Groups, read_groups
 from glmclf.models.clusters import N_ARRAYS, clusters_of, group_names
 from glmclf.models.stream import Stream
 
-if TYPE_CHECKING:
-    from glmclf.data.reading.read import ReadParts
-
+MAX_ROWS_NAMED = 5  # rows that a message names
 CONSTANT_MISS = 1e-6  # share of the sum of squares that a combination may miss of a constant, to be examined row by row
 
 
@@ -48,6 +48,8 @@ class FitRows:
     offset: Any
     weights: Any
     streamed: bool
+    labels: pd.Index | None = None  # of the rows, if they are in memory
+    n_parts: int | None = None  # of a source, which a pass reads one after the other
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -59,6 +61,33 @@ class FitRows:
     def columns(self) -> Blocks:
         """Blocks of the design alone."""
         return self.blocks().map(lambda X, *rest: (X,))
+
+    def patterns(self) -> Blocks:
+        """Blocks of the design, with each row at least once."""
+        return self.columns()
+
+    def roundings(self) -> ndarray | None:
+        """Units of rounding of the columns' numbers, for new rows; None where they would take a pass over a source."""
+        return roundings(self.columns())
+
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two variables, of a table in memory as of `read_groups`.
+
+        Raises
+        ------
+        ValueError
+            More than two groupings.
+        DataError, MissingDataError
+            Values that do not fit the rows, or stand beside a source; no such column; a row of the fit without a group.
+        """
+        raise NotImplementedError
+
+    def named(self, places: ndarray, among: ndarray | None = None) -> str:
+        """Text that names rows by their places, which may be those `among` some rows."""
+        return f"{len(places)} row{'' if len(places) == 1 else 's'}"
+
+    def watch(self, f: Callable[[int], None] | None) -> None:
+        """Have f called with the number of each part of a source that a pass is done with."""
 
     def total(self, f: Callable) -> Any:
         """``f(y, trials, weights)``, a sum over rows."""
@@ -107,6 +136,11 @@ class FitRowsInMemory(FitRows):
         rows = self.observations if X is None else self.observations._replace(X=X)
         return rows.blocks(size, n_threads)
 
+    @property
+    def labels(self) -> pd.Index:  # type: ignore[override]
+        """Labels of the rows in the table."""
+        return self.index
+
     def take(self, rows: ndarray) -> FitRowsInMemory:
         """Select rows by their places."""
         places = rows if isinstance(self.positions, slice) else self.positions[rows]
@@ -121,6 +155,17 @@ class FitRowsInMemory(FitRows):
         X, y, trials, offset, weights = f(*self.observations)
         return FitRowsInMemory(X, y, trials, offset, weights, self.index, self.positions)
 
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two variables, columns of the table or beside it."""
+        return read_groups(groups, table, given_index, cut, self.positions, self.index)
+
+    def named(self, places: ndarray, among: ndarray | None = None) -> str:
+        """Text that names rows, with the labels of the first."""
+        count, places = super().named(places), places if among is None else among[places]
+        labels = ", ".join(map(repr, self.index[places[:MAX_ROWS_NAMED]]))
+        more = ", ..." if len(places) > MAX_ROWS_NAMED else ""
+        return f"row {labels}" if len(places) == 1 else f"{count} ({labels}{more})"
+
     @property
     def alike(self) -> bool:
         """Whether each row has the weight one."""
@@ -128,7 +173,7 @@ class FitRowsInMemory(FitRows):
 
     def largest(self) -> ndarray:
         """Largest absolute value of each column."""
-        return self.patterns.largest()
+        return self._patterns.largest()
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0."""
@@ -165,9 +210,12 @@ class FitRowsInMemory(FitRows):
             self.__dict__["_distinct"] = distinct_rows(likelihood, *self.observations, n_threads)
         return self.__dict__["_distinct"]
 
+    def patterns(self) -> Blocks:
+        """Blocks of the design, with each row at least once: the distinct rows if they were found, else all."""
+        return Blocks(self._patterns)
+
     @property
-    def patterns(self) -> Columns:
-        """Rows of X, each at least once: the distinct rows if they were found, else all."""
+    def _patterns(self) -> Columns:
         found = self.__dict__.get("_distinct")
         return self.X if found is None else found.X
 
@@ -184,8 +232,6 @@ class Facts(Summed):
         Sum and largest of the weights.
     low, high : (k,) ndarray
         Ends of each column of X.
-    offset : tuple of float
-        Ends of the offset.
     outcomes : ndarray or None
         Sums of the responses, where they were asked for.
     zero_one : (k,) bool ndarray
@@ -197,7 +243,6 @@ class Facts(Summed):
     heaviest: float = field(metadata=added_by(max))
     low: ndarray = field(metadata=added_by(np.minimum))
     high: ndarray = field(metadata=added_by(np.maximum))
-    offset: tuple[float, float] = field(metadata=added_by(lambda a, b: (min(a[0], b[0]), max(a[1], b[1]))))
     outcomes: Any
     zero_one: ndarray = field(metadata=added_by(np.logical_and))
 
@@ -207,22 +252,28 @@ class FitRowsInParts(FitRows):
 
     Parameters
     ----------
-    read : ReadParts
-    outcomes : callable
+    stream : Stream
+    outcomes : callable, optional
         ``outcomes(y, trials, weights)``: what a model wants summed of its response.
+    of : tuple of callable
+        What becomes of the arrays of a part, one after the other.
+    counts : dict of int, optional
+        Rows by number of the part, if they are known.
     """
 
     streamed = True
 
-    def __init__(self, read: ReadParts, outcomes: Callable):
-        self.stream = Stream(read.source, read.reader, len(read))
-
-        def facts(X, y, trials, offset, weights, number) -> Facts:
-            return replace(_facts(X, offset, weights, number), outcomes=outcomes(y, trials, weights))
-
-        self.facts: Facts = self.stream.sum(facts)
-        self._of: tuple[Callable[..., tuple], ...] = ()
+    def __init__(
+        self, stream: Stream, outcomes: Callable | None = None, of: tuple = (), counts: dict[int, int] | None = None
+    ):
+        self.stream, self._outcomes, self._of = stream, outcomes, of
+        self.counts = self.facts.counts if counts is None else counts
         self.X, self.y, self.trials, self.offset, self.weights = self.blocks().arrays
+
+    @cached_property
+    def facts(self) -> Facts:
+        """Sums and ranges of the rows, from a pass."""
+        return self.stream.sum(partial(_facts, self._of, self._outcomes))
 
     def __reduce__(self) -> Any:
         """Pickle without the stream, like a model whose rows were removed."""
@@ -232,31 +283,29 @@ class FitRowsInParts(FitRows):
         return self
 
     def __len__(self) -> int:
-        return sum(self.facts.counts.values())
+        return sum(self.counts.values())
 
     @property
-    def n_parts(self) -> int:
+    def n_parts(self) -> int:  # type: ignore[override]
         """Parts of the source, as far as they have rows."""
-        return max(self.facts.counts, default=-1) + 1
+        return max(self.counts, default=-1) + 1
+
+    def watch(self, f: Callable[[int], None] | None) -> None:
+        """Have f called with the number of each part that a pass is done with."""
+        self.stream.source.watch = f
+
+    def roundings(self) -> None:
+        """None: they are not looked for in a source."""
 
     def blocks(self, X: Columns | None = None, size: int | None = None, n_threads: int | None = None) -> Blocks:
         """The rows as blocks."""
         if X is not None and X is not self.X:
             raise RowsElsewhereError()
-        return Streamed(self.stream, self.facts.counts, size, n_threads, self._of)
+        return Streamed(self.stream, self.counts, size, n_threads, self._of)
 
     def map(self, f: Callable[..., tuple]) -> FitRowsInParts:
         """The rows with ``f(X, y, trials, offset, weights)`` in place of these."""
-        other, of = object.__new__(type(self)), (*self._of, f)
-        stream, counts = self.stream, self.facts.counts
-
-        def facts(*arrays: Any) -> Facts:
-            X, _, _, offset, weights = made(of, None, arrays[:-1])
-            return _facts(X, offset, weights, arrays[-1])
-
-        other.stream, other._of, other.facts = stream, of, stream.sum(facts)
-        other.X, other.y, other.trials, other.offset, other.weights = Streamed(stream, counts, of=of).arrays
-        return other
+        return FitRowsInParts(self.stream, None, (*self._of, f), self.counts)
 
     def spans_constant(self) -> int:
         """1 where a constant is in the span of the columns, else 0, judged by the combination nearest to a constant."""
@@ -297,8 +346,7 @@ class FitRowsInParts(FitRows):
     def held(self) -> Any:
         """The rows in memory, labelled by their place, if they are not too many."""
         n = len(self)
-        if n * self.X.shape[1] > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(n))
+        check_gathered(n, n * self.X.shape[1])
 
         def part(X, *rest: Any) -> Gathered:
             return Gathered([(X.values if hasattr(X, "values") else X[:].toarray(), *rest)])
@@ -333,7 +381,7 @@ class FitRowsInParts(FitRows):
         """Refuse: labels of rows in a stream are not stored."""
         raise RowsElsewhereError()
 
-    positions = patterns = index
+    positions = index
 
     def grouped(self, names: list[str]) -> Stream:
         """Stream with columns of groups after the arrays of the rows."""
@@ -348,25 +396,20 @@ class FitRowsInParts(FitRows):
         def of(*arrays: Any) -> tuple:
             return *made(own, None, arrays[: N_ARRAYS]), *arrays[N_ARRAYS :]
 
-        return Streamed(self.grouped(names), self.facts.counts, of=(of,))
+        return Streamed(self.grouped(names), self.counts, of=(of,))
 
-    def groups(self, groups: Any) -> Groups:
-        """Clusters of the rows by one or two columns.
-
-        Raises
-        ------
-        DataError, MissingDataError
-            Values beside the table; no such column; a row of the fit without a group.
-        """
+    def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
+        """Clusters of the rows by one or two columns of the source."""
         names = group_names(groups, self.stream.source.names)
         return clusters_of(self.grouped(names), names)
 
 
-def _facts(X: Columns, offset: ndarray | None, weights: ndarray | None, number: int) -> Facts:
+def _facts(of: tuple, outcomes: Callable | None, *arrays: Any) -> Facts:
+    X, y, trials, _, weights = made(of, None, arrays[:-1])
     n, (low, high, zero_one) = X.shape[0], _ends(X)
     weight, heaviest = (float(n), 1.0) if weights is None else (float(weights.sum()), float(weights.max()))
-    offsets = (0.0, 0.0) if offset is None else (float(offset.min()), float(offset.max()))
-    return Facts({number: n}, weight, heaviest, low, high, offsets, None, zero_one)
+    sums = None if outcomes is None else outcomes(y, trials, weights)
+    return Facts({arrays[-1]: n}, weight, heaviest, low, high, sums, zero_one)
 
 
 def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:

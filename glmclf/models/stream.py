@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glmclf.core.rows.streamed import PROTOTYPE_ROWS
+from glmclf.core.rows.blocks import PROTOTYPE_ROWS
 from glmclf.data.source.base import Place, Source, of_part, of_rows
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.source.kept import Room

@@ -16,6 +16,7 @@ from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.margins.options import is_dummy
+from glmclf.results.requires import has_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,8 +167,7 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
 
 def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
     """Values of a variable, and whether predictions at them are separate points rather than a curve."""
-    rows = source.model._rows_
-    known = newdata is None and (rows is None or rows.streamed)
+    known = newdata is None and not has_rows(source.res)
     table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
     if given is not None and (isinstance(given, (str, bytes)) or np.ndim(given) != 1):
         raise TypeError(f'values of "{name}": a list of them, found {given!r}')

@@ -15,7 +15,7 @@ from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
-from glmclf.results.requires import Needs, requires
+from glmclf.results.requires import Kind, Needs, is_of, requires
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
@@ -294,9 +294,11 @@ class Results(WaldInference):
 
     def __getstate__(self) -> dict[str, Any]:
         """State for a pickle; of a fit to a stream, whose rows are not pickled, with all that is computed from them."""
-        rows = self.model._rows_
-        if rows is not None and rows.streamed:
-            self._remember()
+        return self._without_stream() if is_of(self, Kind.STREAMED) else self.__dict__
+
+    def _without_stream(self) -> dict[str, Any]:
+        """State of a fit to a stream for a pickle."""
+        self._remember()
         return self.__dict__
 
     def __copy__(self) -> Self:

@@ -70,6 +70,11 @@ class Kind(Enum):
 SPECIAL = (Kind.SEPARATED, Kind.CONSTRAINED, Kind.REDUCED, Kind.PENALISED)  # estimates with an inference of their own
 
 
+def has_rows(res: Any) -> bool:
+    """Whether a result has the rows of the fit one by one."""
+    return not (is_of(res, Kind.STREAMED) or is_of(res, Kind.WITHOUT_ROWS))
+
+
 def is_of(res: Any, kind: Kind) -> bool:
     """Whether a result is of a kind; False for estimates that are no fit, such as an implied logit."""
     return bool(_OF[kind](res))

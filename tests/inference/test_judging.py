@@ -430,3 +430,31 @@ def test_dealing_one_by_one_and_by_numbers_has_one_law():
         mean = 4 * column / 10
         assert_allclose(drawn.mean(axis=0), mean, atol=0.06)
         assert_allclose(drawn.var(axis=0), mean * (1 - column / 10) * 6 / 9, atol=0.06)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_shares_of_zero_and_one_are_exact(seed):
+    """Sampling weights add up to a share of 1 in rounding; its interval has Kish's size and ends at 1."""
+    rng = np.random.default_rng(seed)
+    w = rng.uniform(0.1, 3, 50)
+    observed, predicted = np.repeat([0, 1], 25), np.repeat([0, 1], [20, 30])
+    outcomes = ObservedOutcomes(np.eye(2)[observed], w, frequency=False, rowwise=True)
+    found = accuracy.TableMeasures(accuracy.Table.of(outcomes, predicted), 0.05).by_class(1)
+    size = w[25:].sum() * w.sum() / (w @ w)
+    assert found["sensitivity"][:2] == (1.0, 0.0) and found["sensitivity"].upper == 1.0
+    assert_allclose(found["sensitivity"].lower, size / (size + 3.841458820694124), rtol=1e-12)  # Wilson's at p = 1
+    assert found["NPV"][:2] == (1.0, 0.0) and found["NPV"].upper == 1.0
+    swapped = accuracy.TableMeasures(accuracy.Table.of(outcomes, 1 - observed), 0.05)
+    for measure in (swapped.accuracy(), *(m for name, m in swapped.by_class(0).items() if name != "F1")):
+        assert measure[:3] == (0.0, 0.0, 0.0) and 0 < measure.upper < 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weighted_area_of_a_perfect_score_is_one(seed):
+    rng = np.random.default_rng(seed)
+    outcomes = ObservedOutcomes(
+        np.eye(2)[np.repeat([0, 1], 40)], rng.uniform(0.1, 3, 80), frequency=False, rowwise=True
+    )
+    for score, auc in ((np.arange(80.0), 1.0), (-np.arange(80.0), 0.0)):
+        found = roc.area(roc.ranks(score, outcomes), outcomes)
+        assert found.auc == auc and roc.standard_error(found, outcomes) == 0

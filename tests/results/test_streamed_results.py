@@ -18,8 +18,6 @@ from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core.rows import streamed
 from glmclf.data.source import base
 from glmclf.errors import DataError, DataWarning
-from glmclf.results.margins import rows as margin_rows
-from glmclf.results.performance import rows as judged_rows
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -189,8 +187,7 @@ def test_comparing_curves():
 
 def test_too_many_rows_for_a_curve(monkeypatch):
     res = fits(Logit, "y ~ z")[1]
-    for module in (streamed, glmclf.models.rows, judged_rows):
-        monkeypatch.setattr(module, "MOST_GATHERED", 400)
+    monkeypatch.setattr(streamed, "MOST_GATHERED", 400)
     with pytest.raises(NotImplementedError, match=r"roc\(\) brings numbers of each row .* give it some of them"):
         res.roc()
     with pytest.raises(NotImplementedError, match=r"gof_test\(\) brings numbers of each row"):
@@ -263,7 +260,7 @@ def test_medians_of_parts(weighted, monkeypatch):
     assert_same(stream.get_margeff("median"), memory.get_margeff("median"))
     assert_same(stream.predictions("g", at="median"), memory.predictions("g", at="median"))
     assert_same(stream.get_margeff("median", over="h"), memory.get_margeff("median", over="h"))
-    monkeypatch.setattr(margin_rows, "MOST_GATHERED", 100)
+    monkeypatch.setattr(streamed, "MOST_GATHERED", 100)
     with pytest.raises(NotImplementedError, match=r"^get_margeff\(\) brings numbers of each row into memory"):
         stream.get_margeff("median")
 
@@ -429,6 +426,9 @@ def test_nesting_is_decided_by_the_columns_wherever_the_rows_are():
         with pytest.raises(ValueError, match="this fit is nested in the other model"):
             b.compare_vuong(a)
         assert_allclose(glmclf.compare(a, b)["LR"].iloc[1], expected.statistic, rtol=1e-9)
+    with_firth = [Logit.from_formula(formula, TABLE).fit(bias_reduction="firth") for formula in pairs[0]]
+    one, two = (Logit.from_formula(f, d).fit(bias_reduction="firth") for f, d in zip(pairs[0], (parts, halves(TABLE))))
+    assert_allclose(one.compare_lr_test(two), with_firth[0].compare_lr_test(with_firth[1]), rtol=1e-9)
     c = Logit.from_formula("y ~ b + x", halves(TABLE)).fit()
     with pytest.raises(ValueError, match="not nested: b of the restricted model is no combination"):
         a.compare_lr_test(c)

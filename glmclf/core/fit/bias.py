@@ -21,6 +21,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
@@ -201,7 +202,7 @@ class AdjustedScore:
         if not median:
             return total
         shift = total[len(theta) :] / variances
-        return total[: len(theta)] + e.information @ (shift if self.basis is None else into_basis(self.basis, shift))
+        return total[: len(theta)] + e.information @ into_basis(self.basis, shift)
 
     def _inverse_columns(self, root: ndarray) -> tuple[ndarray, ndarray]:
         """Columns I^-1 c_j for the gradient c_j of each parameter of X, (p, p), and the parameters'
@@ -254,7 +255,7 @@ def _times_finite(w: ndarray, g: ndarray) -> ndarray:
     return np.where(w > 0, w * g, 0.0)
 
 
-class PenalisedLikelihood:
+class PenalisedLikelihood(DerivedObjective):
     """Penalised log-likelihood llf + log|I|/2 of a logit with one or several equations, to be evaluated as
     an `Objective` is.
 
@@ -267,16 +268,13 @@ class PenalisedLikelihood:
         As in `AdjustedScore`.
     """
 
-    canonical = True
-
     def __init__(self, objective: Objective, basis: ndarray | None = None):
         if not has_penalised_likelihood("firth", objective):
             raise NotImplementedError(
                 "only logits have a penalised likelihood whose gradient is Firth's adjusted score"
             )
-        self.adjusted, self.objective, self.basis = AdjustedScore("firth", objective, basis), objective, basis
-        self.likelihood, self.blocks = objective.likelihood, objective.blocks
-        self.unit, self.n = objective.unit, objective.n
+        super().__init__(objective)
+        self.adjusted, self.basis = AdjustedScore("firth", objective, basis), basis
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Penalised value, adjusted score and information."""
@@ -350,9 +348,8 @@ def with_corrected_intercept(found: ReducedEstimate, objective: Objective, colum
     alone = Objective(objective.likelihood, Blocks(Dense(np.ones((len(eta), 1))), y, m, eta, weights))
     shift = np.zeros(X.shape[1])
     shift[column] = scalar_maximum(alone, 0.0) / float(X[:1].toarray()[0, column])
-    basis = found.basis
-    theta = found.fit.theta + (shift if basis is None else into_basis(basis, shift))
-    e = (objective if basis is None else objective.rotated(basis))(theta, False)
+    theta = found.restored(-shift).fit.theta
+    e = (objective if found.basis is None else objective.rotated(found.basis))(theta, False)
     evaluation = Evaluation(e.value, found.fit.evaluation.score, e.information)
     assert found.reduction is not None
     fit = replace(found.fit, theta=theta, evaluation=evaluation)

@@ -1,4 +1,4 @@
-"""A likelihood under linear equality constraints: the same objective on an affine subspace."""
+"""A likelihood under linear equality constraints: the objective `Within` an affine subspace."""
 
 from __future__ import annotations
 
@@ -11,48 +11,13 @@ from scipy.linalg import qr
 
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.restricted import Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
 
 DEFAULT_MAXITER = 100  # iterations, unless told
 EQUATION_TOL = 1e-9  # relative difference of two sides of an equation that is rounding
-
-
-class Within:
-    """An objective as a function of eta in theta = origin + Q eta.
-
-    Parameters
-    ----------
-    objective : Objective
-    Q : (p, d) ndarray
-        Columns that span the directions left free.
-    origin : (p,) ndarray
-        A point that obeys the constraints.
-    """
-
-    def __init__(self, objective: Any, Q: ndarray, origin: ndarray):
-        self.objective, self.Q, self.origin = objective, Q, origin
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
-
-    def theta(self, eta: ndarray) -> ndarray:
-        """The parameters at eta."""
-        return self.origin + self.Q @ eta
-
-    def __call__(self, eta: ndarray, expected: bool = True) -> Evaluation:
-        """Value, score and information."""
-        e = self.objective(self.theta(eta), expected)
-        return Evaluation(e.value, self.Q.T @ e.score, self.Q.T @ e.information @ self.Q)
-
-    def gradient(self, eta: ndarray) -> Evaluation:
-        """Value and score alone."""
-        e = self.objective.gradient(self.theta(eta))
-        return Evaluation(e.value, self.Q.T @ e.score, e.information)
-
-    def score_factor(self, eta: ndarray, X, y, m, offset) -> ndarray:
-        """Derivative of each row's log-likelihood in its linear predictors."""
-        return self.objective.score_factor(self.theta(eta), X, y, m, offset)
 
 
 def constrained(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:

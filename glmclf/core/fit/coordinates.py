@@ -105,7 +105,7 @@ class Coordinates:
         """Shift that centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
         if not self.shift.any():
             return np.zeros(self.size)
-        return self.spread(self.shift if basis is None else into_basis(basis, self.shift))
+        return self.spread(into_basis(basis, self.shift))
 
     def spread(self, a: ndarray) -> ndarray:
         """Rows of numbers of the parameters that are left among those of all, the others 0."""
@@ -140,8 +140,15 @@ def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
     return np.concatenate(parts)
 
 
-def into_basis(basis: ndarray, b: ndarray) -> ndarray:
-    """Product basis b, equation by equation."""
+def covariance_from_basis(basis: ndarray | None, V: ndarray) -> ndarray:
+    """Product inv(basis) V inv(basis)', equation by equation: a covariance in the coordinates of X."""
+    return V if basis is None else from_basis(basis, from_basis(basis, V).T)
+
+
+def into_basis(basis: ndarray | None, b: ndarray) -> ndarray:
+    """Product basis b, equation by equation: parameters of X in the coordinates of a basis."""
+    if basis is None:
+        return b
     k = len(basis)
     return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 

@@ -92,8 +92,7 @@ class Estimate:
         """
         if not shift.any():
             return self
-        moved = shift if self.basis is None else into_basis(self.basis, shift)
-        return replace(self, fit=replace(self.fit, theta=self.fit.theta - moved))
+        return replace(self, fit=replace(self.fit, theta=self.fit.theta - into_basis(self.basis, shift)))
 
     # what kinds of estimates answer in their own way
     @property

@@ -46,7 +46,7 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     nothing = objective, np.zeros(k * q)
     if objective.blocks.arrays[3] is None or not k:
         return nothing
-    c = np.array([_on_a_grid(*ends) for ends in zip(*_middle_and_spread(objective.blocks), strict=True)])
+    c = np.array([_on_a_grid(*ends) for ends in zip(*objective.blocks.middle(3), strict=True)])
     if not c.any():
         return nothing
     less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
@@ -57,37 +57,6 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
     shift = np.outer(np.broadcast_to(c, q), a).ravel()
     return type(objective)(objective.likelihood, blocks, objective.unit), shift
-
-
-def typical(blocks: Any) -> ndarray:
-    """The median of the offset, column by column; of rows in a stream the middle of its range."""
-    return _middle_and_spread(blocks)[0]
-
-
-def _middle_and_spread(blocks: Any) -> tuple[ndarray, ndarray]:
-    """The typical offset and the largest distance from it, (q,) each."""
-    if blocks.streamed:
-        low, high = blocks.sum(lambda X, y, m, offset, w: _Ends.of(offset)).ends
-        return 0.5 * (low + high), 0.5 * (high - low)
-    offset = blocks.arrays[3].reshape(blocks.n, -1)
-    middle = np.median(offset, axis=0)
-    return middle, np.abs(offset - middle).max(axis=0)
-
-
-class _Ends:
-    """Least and largest number of each column, (2, q); + is those of both."""
-
-    def __init__(self, ends: ndarray):
-        self.ends = ends
-
-    @classmethod
-    def of(cls, offset: ndarray) -> _Ends:
-        columns = offset.reshape(len(offset), -1)
-        return cls(np.stack([columns.min(axis=0), columns.max(axis=0)]))
-
-    def __add__(self, other: _Ends) -> _Ends:
-        (a, b), (c, d) = self.ends, other.ends
-        return _Ends(np.stack([np.minimum(a, c), np.maximum(b, d)]))
 
 
 def _on_a_grid(middle: float, spread: float) -> float:

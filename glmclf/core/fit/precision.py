@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.product import is_small, triangular_inverse
-from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.coordinates import covariance_from_basis, from_basis, into_basis
 from glmclf.core.fit.estimate import Estimate
 
 UNIT_ROUNDOFF = 2.0**-53  # relative rounding of a double
@@ -17,7 +15,7 @@ ROWS_ADDED_IN_TURN = 16_384  # rows that are added one after the other
 
 
 def expected_digits(
-    found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray, shift: Any = 0.0
+    found: Estimate, n: int, *, unit: float, repeats: float, rounded: ndarray, shift: ndarray | None = None
 ) -> ndarray:
     """Correct digits to expect of each parameter, -log10 of its relative error, from -16 to 16.
 
@@ -55,19 +53,18 @@ def expected_digits(
     except np.linalg.LinAlgError:
         return np.full(len(gamma), np.nan)
     V, theta, q = root @ root.T, found.theta, len(gamma) // k
-    summed = gamma + (into_basis(basis, shift) if basis is not None and np.ndim(shift) else shift)
+    summed = gamma if shift is None else gamma + into_basis(basis, shift)
     E = repeats * V * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ np.diag(information)) / n)
     sizes, T = _sizes(information, basis, k), np.eye(k) if basis is None else triangular_inverse(basis)
     if basis is not None and not (is_small(n, k) if found.exact is None else found.exact):
         E = E + _of_columns(V, sizes @ T**2, np.abs(T) @ np.abs(summed.reshape(k, q, order="F")), sizes, n)
-    E = from_basis(basis, from_basis(basis, E).T)
+    E, X = covariance_from_basis(basis, E), covariance_from_basis(basis, V)
     if rounded.any():
-        X = from_basis(basis, from_basis(basis, V).T)
         own = sizes * rounded
         E = E + _of_columns(X, own, theta.reshape(k, q, order="F"), own, n)
     back = T**2 @ gamma.reshape(k, q, order="F") ** 2
     variance = UNIT_ROUNDOFF**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
-    size = np.where(theta == 0, np.sqrt(np.diag(from_basis(basis, from_basis(basis, V).T))), np.abs(theta))
+    size = np.where(theta == 0, np.sqrt(np.diag(X)), np.abs(theta))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(-np.log10(np.sqrt(variance) / size), -MAX_DIGITS, MAX_DIGITS)
 

@@ -67,8 +67,6 @@ def warm_start(
     """
     if not isinstance(objective, MultinomialObjective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
         return None
-    if objective.blocks.streamed:  # each pass reads the rows anew: few are better than quick ones
-        return None
     rows = PART_ROWS_PER_PARAMETER * len(start)
     times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))
     small = times >= MIN_THINNING_FOR_SURROGATE and objective.n >= rows * times
@@ -107,15 +105,14 @@ def _information(objective: Objective, part: Objective, times: int, theta: ndarr
 
 
 def information_is_dear(objective: MultinomialObjective) -> bool:
-    """Whether the information takes most of the time of a fit."""
-    X = objective.blocks.arrays[0]
-    arithmetic = objective.n * (X.shape[1] * objective.likelihood.K) ** 2
+    """Whether the information takes most of the time of a fit; over a stream reading does, and few passes are best."""
+    arithmetic = objective.blocks.arithmetic((objective.blocks.arrays[0].shape[1] * objective.likelihood.K) ** 2)
     return objective.cost > MIN_INFORMATION_COST and arithmetic > MIN_ARITHMETIC
 
 
 def passes_are_dear(objective: Objective, p: int) -> bool:
     """Whether passes over rows in memory take long, of p parameters."""
-    return not objective.blocks.streamed and objective.n * p * p >= MIN_PASS_ARITHMETIC
+    return objective.blocks.arithmetic(p * p) >= MIN_PASS_ARITHMETIC
 
 
 def separation_loglik(objective: Objective, p: int) -> float:

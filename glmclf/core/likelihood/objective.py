@@ -186,8 +186,7 @@ class Objective:
 
     def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
-        if exact is None and self.blocks.streamed:  # no part is to take itself for the whole
-            exact = is_small(self.n, len(basis))
+        exact = is_small(self.n, len(basis)) if exact is None else exact  # no part is to take itself for the whole
         blocks = self.blocks.map(lambda X, *rest: (rotated(X, basis, exact), *rest))
         blocks = blocks.rechunk(min(blocks.size, blocks.arrays[0].block_size))  # rows may be expanded now
         return type(self)(self.likelihood, blocks, self.unit)

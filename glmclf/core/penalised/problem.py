@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.constraints import Within
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import information_is_dear
@@ -230,19 +230,21 @@ class SymmetricCoding(ClassCoding):
         return B.ravel()
 
 
-class ByClass:
-    """The log-likelihood of a coefficient vector for each class: value and score alone."""
+class ByClass(Restricted):
+    """The log-likelihood of a coefficient vector for each class."""
 
     def __init__(self, objective: MultinomialObjective, coding: SymmetricCoding):
-        self.objective, self.coding = objective, coding
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
+        super().__init__(objective)
+        self.coding = coding
 
-    def gradient(self, b: ndarray) -> Evaluation:
-        """Value and score; the information is 0."""
-        e = self.objective.gradient(self.coding.theta(b))
-        score = self.coding.contrasts.T @ e.score.reshape(len(self.coding.contrasts), -1)
-        return Evaluation(e.value, score.ravel(), e.information)
+    def theta(self, eta: ndarray) -> ndarray:
+        return self.coding.theta(eta)
+
+    def score(self, s: ndarray) -> ndarray:
+        return (self.coding.contrasts.T @ s.reshape(len(self.coding.contrasts), -1)).ravel()
+
+    def information(self, A: ndarray) -> ndarray:
+        return self.coding.information(A)
 
 
 class LazyCovariance:
@@ -655,7 +657,7 @@ class Problem:
             return self._null_by_gradients(out, places)
         inner = self.coding.objective(self.objective)
         if len(places):
-            part = Within(inner, np.eye(len(c))[:, places], out)
+            part = Selected(inner, places, out)
             with np.errstate(over="ignore", invalid="ignore"):
                 fit = proximal_newton(part, np.zeros(len(places)), c[places], maxiter=self.maxiter)
             out[places] = fit.theta

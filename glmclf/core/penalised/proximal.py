@@ -12,6 +12,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
+from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.loop import (
     CONVERGED,
     CONVERGED_TO_ROUNDING,
@@ -31,7 +32,7 @@ PROXIMAL_PATIENCE = 4  # steps
 TIED_PIVOT2 = 1e-13  # squared pivot of the scaled information below which columns with coefficients repeat each other
 
 
-class Ridge:
+class Ridge(DerivedObjective):
     """An objective less ``sum ridge_j b_j^2 / 2`` and, if asked, a linear form of b.
 
     Parameters
@@ -43,9 +44,8 @@ class Ridge:
     """
 
     def __init__(self, objective: Any, ridge: ndarray, linear: ndarray | None = None):
-        self.objective, self.ridge, self.linear = objective, ridge, linear
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
+        super().__init__(objective)
+        self.ridge, self.linear = ridge, linear
 
     def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
         """Value, score and information."""

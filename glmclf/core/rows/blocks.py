@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+PROTOTYPE_ROWS = 16  # rows that show what arrays are like
 RUN_ROWS = 32  # rows side by side in every part of rows, which are cheaper to reach
 MAX_BLOCKS_PER_GROUP = 2  # blocks that a worker adds up by itself: fewer of its awakenings
 TRANSFORMED_ROWS = 2**14  # rows whose values are transformed at a time
@@ -66,6 +67,10 @@ class Blocks:
         """The rows with one more array."""
         return self.map(lambda *arrays: (*arrays, codes), size)
 
+    def few(self) -> tuple:
+        """The arrays of the first rows."""
+        return self._cut(slice(0, PROTOTYPE_ROWS))
+
     def parts(self) -> Iterator[tuple]:
         """The arrays of each part that rows come in, which are one here."""
         yield self.arrays
@@ -77,6 +82,20 @@ class Blocks:
     def collect(self, f: Callable[..., Any]) -> Any:
         """``f(*arrays)``: an array with an entry a row."""
         return f(*self.arrays)
+
+    def sample(self, most: int) -> Any:
+        """Rows of the first array, evenly spaced: all of them, or between `most` and twice as many."""
+        return self.arrays[0][: self.n : max(1, self.n // most)]
+
+    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """A typical value of the columns of an array and the largest distance from it, (q,) each: the median."""
+        values = self.arrays[place].reshape(self.n, -1)
+        middle = np.median(values, axis=0)
+        return middle, np.abs(values - middle).max(axis=0)
+
+    def arithmetic(self, per_row: float) -> float:
+        """Arithmetic of a pass over the rows, if it is what a pass takes its time for."""
+        return self.n * per_row
 
     def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows."""

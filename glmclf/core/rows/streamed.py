@@ -5,17 +5,18 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.rows.asked import asked_for, takes_rows
 from glmclf.core.rows.blocks import RUN_ROWS, Blocks
+from glmclf.core.rows.summed import Summed, added_by
 from glmclf.errors import DataError
 
 MOST_GATHERED = 100_000_000  # numbers that are brought into memory: one a row and level, say
-PROTOTYPE_ROWS = 16  # rows of a prototype
 
 
 class RowsElsewhereError(NotImplementedError, AttributeError):
@@ -97,8 +98,21 @@ class ColumnsElsewhere(Elsewhere):
 class Gathered(list):
     """A list whose sum with another is both, one after the other."""
 
-    def __add__(self, other: list) -> Gathered:
-        return Gathered([*self, *other])
+    def __add__(self, other: list) -> Self:
+        return type(self)([*self, *other])
+
+
+class GatheredArrays(Gathered):
+    """Arrays of rows in parts, gathered in memory if they are not too many."""
+
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays that count."""
+        return self
+
+    def __add__(self, other: list) -> Self:
+        both = super().__add__(other)
+        check_gathered(sum(map(len, both.arrays())), sum(a.size for a in both.arrays()))
+        return both
 
 
 class Filter:
@@ -112,6 +126,20 @@ class Filter:
 
     def __init__(self, f: Callable[..., tuple[np.ndarray, tuple]]):
         self.f = f
+
+
+@dataclass(frozen=True)
+class ColumnEnds(Summed):
+    """Least and largest number of each column of an array, (q,)."""
+
+    low: np.ndarray = field(metadata=added_by(np.minimum))
+    high: np.ndarray = field(metadata=added_by(np.maximum))
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> ColumnEnds:
+        """Ends of the columns of some rows."""
+        columns = values.reshape(len(values), -1)
+        return cls(columns.min(axis=0), columns.max(axis=0))
 
 
 class Streamed(Blocks):
@@ -149,11 +177,15 @@ class Streamed(Blocks):
         self.stream, self.counts, self.n = stream, counts, sum(counts.values())
         self._of, self._number, self._size = tuple(of), number, size
         self.n_threads = n_threads  # type: ignore[assignment]
-        self.arrays = tuple(_elsewhere(a, self.n) for a in self._made(*stream.prototype))
+        self.arrays = tuple(_elsewhere(a, self.n) for a in self.few())
         self.size = size or self.arrays[0].block_size
 
     def _made(self, *arrays: Any) -> tuple:
         return made(self._of, self._number, arrays)
+
+    def few(self) -> tuple:
+        """The arrays of a few rows."""
+        return self._made(*self.stream.prototype)
 
     def __reduce__(self) -> Any:
         """Send another process sums, never the stream."""
@@ -192,8 +224,7 @@ class Streamed(Blocks):
 
         def part(*arrays: Any) -> Gathered:
             found = f(*arrays)
-            if self.n * found[:1].size > MOST_GATHERED:
-                raise RowsElsewhereError(too_many(self.n))
+            check_gathered(self.n, self.n * found[:1].size)
             return Gathered([found])
 
         return np.concatenate(self.sum_parts(part))
@@ -222,6 +253,19 @@ class Streamed(Blocks):
         of, count, number = self._of, len(self.stream.prototype), codes.number
         return Streamed(codes.stream, self.counts, size or self._size, self.n_threads, of, (count, number))
 
+    def middle(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        """The middle of the range of the columns of an array, and half the range."""
+        ends = self.sum(lambda *arrays: ColumnEnds.of(arrays[place]))
+        return 0.5 * (ends.low + ends.high), 0.5 * (ends.high - ends.low)
+
+    def arithmetic(self, per_row: float) -> float:
+        """None that counts: a pass takes the time of reading the rows."""
+        return 0.0
+
+    def sample(self, most: int) -> Any:
+        """Rows of the first array, in runs that are evenly spaced, in memory."""
+        return self.every(max(1, self.n // most)).arrays[0]
+
     def every(self, step: int) -> Blocks:
         """Every `step`-th run of rows, in memory: the same rows however they are parted."""
         of, number, ends = self._of, self._number, np.cumsum([0, *self.counts.values()])
@@ -238,47 +282,29 @@ class Streamed(Blocks):
         return Blocks(Dense(np.asfortranarray(arrays[0])), *arrays[1:], n_threads=self.n_threads)
 
 
-class SideBySide(Blocks):
-    """Two blocks of the same rows, row by row, of which at least one is in a stream: what becomes of both.
+class _SideBySide:
+    """Stream of the rows of two blocks, in parts that neither of them cuts; they are as many, and in the same order."""
 
-    Parameters
-    ----------
-    first, second : Blocks
-        Of rows that are as many, and in the same order, however they are parted.
-    of : callable
-        Arrays of some rows of the first, then of the second -> arrays of blocks.
-    size : int, optional
-        Rows a block.
-    """
+    def __init__(self, first: Blocks, second: Blocks):
+        self._both, few = (first, second), (first.few(), second.few())
+        least = slice(0, min(arrays[0].shape[0] for arrays in few))
+        self.prototype = tuple(_cut(a, least) for arrays in few for a in arrays)
 
-    streamed = True
-
-    def __init__(self, first: Blocks, second: Blocks, of: Callable[..., tuple], size: int | None = None):
-        self._both, self._of, self.n, self.n_threads = (first, second), of, first.n, 1
-        few = [_prototype(b) for b in self._both]
-        least = min(arrays[0].shape[0] for arrays in few)
-        like = of(*(_cut(a, slice(0, least)) for arrays in few for a in arrays))
-        self.arrays = tuple(_elsewhere(a, self.n) for a in like)
-        self.size = size or self.arrays[0].block_size
-
-    def __iter__(self) -> Iterator[tuple]:
-        for arrays in _aligned(*(b.parts() for b in self._both)):
-            yield from Blocks(*self._of(*arrays), size=self.size, n_threads=1)
+    def parts(self) -> Iterator[tuple]:
+        """Arrays of the first, then of the second."""
+        return _aligned(*(b.parts() for b in self._both))
 
     def sum(self, f: Callable) -> Any:
-        """Sum of ``f(*block)`` over the blocks in their order."""
-        return functools.reduce(operator.add, (f(*block) for block in self))
-
-    def rechunk(self, size: int) -> SideBySide:
-        """The rows in blocks of another size."""
-        return SideBySide(*self._both, self._of, size)
+        """Sum of ``f(*arrays, number)`` over the parts."""
+        return functools.reduce(operator.add, (f(*arrays, number) for number, arrays in enumerate(self.parts())))
 
 
 def side_by_side(first: Blocks, second: Blocks, of: Callable[..., tuple]) -> Blocks:
     """Blocks of ``of(*arrays)``, the arrays of both, which are of the same rows, wherever they are."""
-    if first.streamed or second.streamed:
-        return SideBySide(first, second, of)
-    return Blocks(*of(*first.arrays, *second.arrays))
+    if not (first.streamed or second.streamed):
+        return Blocks(*of(*first.arrays, *second.arrays))
+    blocks = Streamed(_SideBySide(first, second), {0: first.n}, n_threads=1, of=(of,))
+    return blocks.rechunk(blocks.size)
 
 
 def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]:
@@ -296,13 +322,6 @@ def _aligned(first: Iterator[tuple], second: Iterator[tuple]) -> Iterator[tuple]
             yield *(_cut(a, slice(at, at + run)) for a in own), *(_cut(a, slice(start, start + run)) for a in other)
             at, start = at + run, start + run
     next(second, None)  # a stream tells at its end whether its rows are those of before
-
-
-def _prototype(blocks: Blocks) -> tuple:
-    """The arrays of a few rows."""
-    if isinstance(blocks, Streamed):
-        return blocks._made(*blocks.stream.prototype)
-    return tuple(_cut(a, slice(0, PROTOTYPE_ROWS)) for a in blocks.arrays)
 
 
 def _cut(a: Any, rows: slice) -> Any:
@@ -323,11 +342,14 @@ def made(of: Sequence[Any], number: tuple[int, Callable] | None, arrays: tuple) 
     return (*arrays, *beside)
 
 
-def too_many(n: int) -> str:
-    """Sentence on why numbers of n rows are not brought into memory."""
-    instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
-    name = asked_for()
-    return f"{name} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: {instead}"
+def check_gathered(n: int, numbers: int) -> None:
+    """Raise RowsElsewhereError where the numbers of n rows are too many to be brought into memory."""
+    if numbers > MOST_GATHERED:
+        instead = "give it some of them as newdata=" if takes_rows() else "use a fit to a sample in memory"
+        raise RowsElsewhereError(
+            f"{asked_for()} brings numbers of each row into memory, and {n} rows have more than {MOST_GATHERED}: "
+            f"{instead}"
+        )
 
 
 def _of_a_stream() -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Self
 
+import numpy as np
+
 HOW = "sum"  # where a field's metadata say how its values of two parts become one
 
 
@@ -38,6 +40,15 @@ class Summed:
         return type(self)(*(rule(getattr(self, name), getattr(other, name)) for name, rule in rules))
 
 
+class SumsSideBySide(list):
+    """Several sums, added one by one; without any it is the sum over no rows."""
+
+    def __add__(self, other: list) -> Self:
+        if not self or not other:
+            return self if self else type(self)(other)
+        return type(self)(a + b for a, b in zip(self, other, strict=True))
+
+
 def added_by(rule: Callable[[Any, Any], Any]) -> dict[str, Any]:
     """The metadata of a field of which ``rule(a, b)`` is the value of both parts: `np.minimum`, `joined`, `first`."""
     return {HOW: rule}
@@ -59,6 +70,11 @@ def added(a: Any, b: Any) -> Any:
 def joined(a: Any, b: Any) -> Any:
     """Sum a + b, where None is nothing."""
     return b if a is None else a if b is None else a + b
+
+
+def stacked(a: Any, b: Any) -> Any:
+    """Rows of one array after those of the other; None if either is None."""
+    return None if a is None or b is None else np.concatenate([a, b])
 
 
 def first(a: Any, _: Any) -> Any:

@@ -16,8 +16,9 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.core.design.columns import beside, some_columns
-from glmclf.core.fit.coordinates import Coordinates, from_basis, wide
+from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
+from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
@@ -117,7 +118,7 @@ class LimitEstimate(Estimate):
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
         Z = Z[self.rows]
         if isinstance(self.objective, Selected):
-            return self.objective.with_columns(Z, self.inner.fit.theta)
+            return _with_columns(self.objective, Z, self.inner.fit.theta)
         X, *rest = self.objective.blocks.arrays
         theta = np.concatenate([self.inner.theta, np.zeros(Z.shape[1])])
         blocks = Blocks(beside(X, Z), *rest)
@@ -126,10 +127,22 @@ class LimitEstimate(Estimate):
 
     def expanded(self, V: ndarray) -> ndarray:
         """A covariance of the inner fit in the coordinates of X, with zeros for what is held at 0."""
-        V = from_basis(self.inner.basis, from_basis(self.inner.basis, V).T)
-        out = np.zeros((len(self.fit.theta), len(self.fit.theta)))
-        out[np.ix_(self.kept, self.kept)] = 0.5 * (V + V.T)
-        return out
+        V = covariance_from_basis(self.inner.basis, V)
+        return wide(0.5 * (V + V.T), self.kept, len(self.fit.theta))
+
+
+def _with_columns(limit: Selected, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
+    """A limit with more columns in every equation, theta with zeros for them, and the places of these."""
+    X, *rest = limit.blocks.arrays
+    k, q = X.shape[1], limit.likelihood.n_eta
+    wider = k + Z.shape[1]
+    new = (np.arange(q)[:, None] * wider + np.arange(k, wider)).ravel()
+    old = limit.kept // k * wider + limit.kept % k
+    kept = np.sort(np.concatenate([old, new]))
+    full = np.zeros(wider * q)
+    full[old] = theta
+    objective = type(limit.objective)(limit.likelihood, Blocks(beside(X, Z), *rest), limit.unit)
+    return Selected(objective, kept, np.zeros(wider * q)), full[kept], np.flatnonzero(np.isin(kept, new))
 
 
 def wide_cone(cone: RecessionCone, coordinates: Coordinates) -> RecessionCone:
@@ -141,50 +154,6 @@ def wide_cone(cone: RecessionCone, coordinates: Coordinates) -> RecessionCone:
     if "signs" in vars(cone):  # asked for already
         vars(out)["signs"] = coordinates.spread(cone.signs)
     return out
-
-
-class Selected:
-    """An objective as a function of some of its parameters, the others 0."""
-
-    def __init__(self, objective: Any, kept: ndarray):
-        self.objective, self.kept = objective, kept
-        self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
-        self.canonical, self.n = objective.canonical, objective.n
-        self._size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
-
-    def full(self, theta: ndarray) -> ndarray:
-        """All parameters, from those that are free."""
-        full = np.zeros(self._size)
-        full[self.kept] = theta
-        return full
-
-    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
-        """Value, score and information."""
-        e = self.objective(self.full(theta), expected)
-        return Evaluation(e.value, e.score[self.kept], e.information[np.ix_(self.kept, self.kept)])
-
-    def gradient(self, theta: ndarray) -> Evaluation:
-        """Value and score alone."""
-        e = self.objective.gradient(self.full(theta))
-        return Evaluation(e.value, e.score[self.kept], e.information)
-
-    def with_columns(self, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
-        """The objective with more columns in every equation, theta with zeros for them, and the places of these."""
-        X, *rest = self.objective.blocks.arrays
-        k, q = X.shape[1], self.objective.likelihood.n_eta
-        wider = k + Z.shape[1]
-        blocks = Blocks(beside(X, Z), *rest)
-        new = (np.arange(q)[:, None] * wider + np.arange(k, wider)).ravel()
-        old = self.kept // k * wider + self.kept % k
-        kept = np.sort(np.concatenate([old, new]))
-        full = np.zeros(wider * q)
-        full[old] = theta
-        objective = type(self.objective)(self.objective.likelihood, blocks, self.unit)
-        return Selected(objective, kept), full[kept], np.flatnonzero(np.isin(kept, new))
-
-    def score_factor(self, theta: ndarray, X, y, m, offset) -> ndarray:
-        """Derivative of each row's log-likelihood in its linear predictors."""
-        return self.objective.score_factor(self.full(theta), X, y, m, offset)
 
 
 class RestrictedObjective(MultinomialObjective):
@@ -260,7 +229,8 @@ def limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarra
         blocks = Blocks(*arrays)
     if not several:
         return rows, type(objective)(objective.likelihood, blocks, objective.unit)
-    return rows, Selected(RestrictedObjective(objective.likelihood, blocks, objective.unit), kept)
+    limit = RestrictedObjective(objective.likelihood, blocks, objective.unit)
+    return rows, Selected(limit, kept, np.zeros(len(cone.direction)))
 
 
 def _left_of_part(cone: RecessionCone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:

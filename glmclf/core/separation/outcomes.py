@@ -16,9 +16,9 @@ from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialCons
 INSIDE_WEIGHT_SHARE = 1e-4  # share of the largest weight above which no direction separates a row
 
 
-def cone_of_rows(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
-    """The recession cone of an objective over rows in memory, and its constraints; parameters as of `find_cone`."""
-    constraints = constraints_of_rows(objective)
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
+    """The recession cone of an objective over rows in memory, and its constraints; see `core.separation.search`."""
+    constraints = constraints_of(objective)
     several = isinstance(objective, MultinomialObjective)
     if theta is None:
         return recession_cone(constraints), constraints
@@ -27,7 +27,7 @@ def cone_of_rows(objective: Objective, theta: ndarray | None = None) -> tuple[Re
     return recession_cone(constraints, near), constraints
 
 
-def constraints_of_rows(objective: Objective) -> Any:
+def constraints_of(objective: Objective) -> Any:
     """The constraints of rows in memory, one for rows that are equal.
 
     Of several classes these are a design's rows with the classes that each showed; their `kind` says of which of them
@@ -97,7 +97,7 @@ def seen_outcomes(y: ndarray, m: ndarray | None, K: int) -> ndarray:
     return y[:, None] == np.arange(K)
 
 
-def ruled_out_rows(objective: Objective, cone: RecessionCone, constraints: Any) -> ndarray:
+def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> ndarray:
     """Outcomes of each row in memory that the cone rules out, (n, K) bool."""
     y, kind = objective.blocks.arrays[1], constraints.kind
     if not isinstance(objective, MultinomialObjective):

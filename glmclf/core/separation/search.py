@@ -10,9 +10,8 @@ from numpy import ndarray
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.warm_start import passes_are_dear
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.separation import outcomes, stream
 from glmclf.core.separation.cone import RecessionCone
-from glmclf.core.separation.outcomes import cone_of_rows, constraints_of_rows, ruled_out_rows
-from glmclf.core.separation.stream import find_cone_in_stream, ruled_out_in_stream
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
@@ -30,7 +29,7 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Reces
     constraints : object
         Of all rows; over a stream, of some that have the same cone.
     """
-    return (find_cone_in_stream if objective.blocks.streamed else cone_of_rows)(objective, theta)
+    return _search(objective).find_cone(objective, theta)
 
 
 def started(objective: Objective) -> ndarray | None:
@@ -51,11 +50,14 @@ def started(objective: Objective) -> ndarray | None:
 
 def constraints_of(objective: Objective) -> Any:
     """The constraints that the outcomes put on directions of recession; over a stream, of rows that have its cone."""
-    return find_cone(objective)[1] if objective.blocks.streamed else constraints_of_rows(objective)
+    return _search(objective).constraints_of(objective)
 
 
 def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> Any:
     """Outcomes of each row that the cone rules out, (n, K) bool, or `RuledOut` where rows are in a stream."""
-    if objective.blocks.streamed:
-        return ruled_out_in_stream(objective, cone)
-    return ruled_out_rows(objective, cone, constraints)
+    return _search(objective).ruled_out(objective, cone, constraints)
+
+
+def _search(objective: Objective) -> Any:
+    """Module of the functions that search where the rows of an objective are."""
+    return stream if objective.blocks.streamed else outcomes

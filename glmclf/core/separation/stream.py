@@ -22,7 +22,8 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
-from glmclf.core.rows.summed import Summed
+from glmclf.core.rows.summed import Summed, stacked
+from glmclf.core.separation import outcomes
 from glmclf.core.separation.cone import (
     ROUNDED_SHARE_OF_TERMS,
     RecessionCone,
@@ -31,7 +32,7 @@ from glmclf.core.separation.cone import (
     largest_one,
     lengths,
 )
-from glmclf.core.separation.outcomes import cone_of_rows, outcomes_ruled_out, seen_outcomes
+from glmclf.core.separation.outcomes import outcomes_ruled_out, seen_outcomes
 from glmclf.core.separation.rows import directions
 
 MAX_ROWS_PER_PASS = 4_000  # rows violated most, which a pass adds
@@ -200,14 +201,14 @@ class ActiveRows:
         """Recession cone of the rows held, and its constraints."""
         X, y, m = self.arrays
         few = Blocks(Dense(np.asfortranarray(X)), y, m, None, None)
-        return cone_of_rows(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
+        return outcomes.find_cone(type(self.objective)(self.objective.likelihood, few, self.objective.unit))
 
 
 def _both(a: list[Any], b: list[Any]) -> list[Any]:
-    return [None if x is None else np.concatenate([x, y]) for x, y in zip(a, b, strict=True)]
+    return [stacked(x, y) for x, y in zip(a, b, strict=True)]
 
 
-def find_cone_in_stream(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
     """The recession cone of an objective over a stream, None where its maximum is finite, and constraints of some rows
     that have the same cone.
 
@@ -297,7 +298,12 @@ class _Counts(Summed):
     open: int
 
 
-def ruled_out_in_stream(objective: Objective, cone: RecessionCone) -> RuledOut:
+def constraints_of(objective: Objective) -> Any:
+    """The constraints of some rows of a stream that have its cone."""
+    return find_cone(objective)[1]
+
+
+def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> RuledOut:
     """Outcomes that a cone rules out, counted in a pass over a stream."""
     K = objective.likelihood.n_eta + 1
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.rows.summed import SumsSideBySide
 from glmclf.data.formula.factors import Expression
 from glmclf.data.table.frame import Column
 from glmclf.data.transforms.basis import Refused, Remembers
-from glmclf.data.transforms.values import InMemory, Moments, Steps, StreamedValues, Sums
+from glmclf.data.transforms.values import InMemory, Moments, Steps, StreamedValues
 
 MAX_REPEATED_ROWS = 20_000_000  # rows that a transform of the caller's is shown, each as often as its weight says
 Columns = Mapping[str, Column]
@@ -138,7 +139,7 @@ def memorise_all(expressions: Iterable[Expression], total: Callable[[Callable[..
     running = [_remembering(e) for e in expressions]
     asked = {i: first for i, steps in enumerate(running) if (first := next(steps, None)) is not None}
     while asked:
-        sums = total(_Pass([part for parts in asked.values() for part in parts])).parts
+        sums = total(_Pass([part for parts in asked.values() for part in parts]))
         found = {}
         for i, parts in asked.items():
             answers, sums = sums[: len(parts)], sums[len(parts) :]
@@ -180,12 +181,12 @@ class _Pass:
 
     parts: list[Part]
 
-    def __call__(self, columns: Columns, times: ndarray | None, first: Any) -> Sums:
+    def __call__(self, columns: Columns, times: ndarray | None, first: Any) -> SumsSideBySide:
         if times is not None and not times.all():
             columns, times = {name: c.take(times > 0) for name, c in columns.items()}, times[times > 0]
         if any(not len(column.values) for column in columns.values()):
-            return Sums()
-        return Sums(self._part(call, f, columns, times) for call, f in self.parts)
+            return SumsSideBySide()
+        return SumsSideBySide(self._part(call, f, columns, times) for call, f in self.parts)
 
     def _part(self, call: Call, f: Callable[..., Any] | None, columns: Columns, times: ndarray | None) -> Any:
         x, args, kwargs = call.rows(columns)

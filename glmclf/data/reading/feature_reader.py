@@ -113,7 +113,6 @@ class CellSummary(Summed):
         return cls(set(zip(*([words[i] for i in axis] for words, axis in zip(levels, places)))))
 
 
-
 @dataclass
 class FeatureReader(Reader):
     """Reader of a part of a source as features.

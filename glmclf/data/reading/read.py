@@ -60,6 +60,11 @@ class ReadParts:
         return self.survey.used
 
     @property
+    def names(self) -> list[Any]:
+        """Columns of the source."""
+        return list(self.source.names)
+
+    @property
     def given_index(self) -> pd.Index:
         """Places of the rows before `subset`."""
         return pd.RangeIndex(self.survey.given)

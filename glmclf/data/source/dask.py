@@ -17,14 +17,14 @@ import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from glmclf.core.rows.blocks import alone
-from glmclf.core.rows.summed import joined
+from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.source.base import (
     PART_ROWS,
     Place,
@@ -493,14 +493,11 @@ class PartitionError(Exception):
 
 
 @dataclass
-class Counted:
+class Counted(Summed):
     """A sum over tables, and how many rows each of them has, of which types."""
 
-    value: Any
+    value: Any = field(metadata=added_by(joined))
     shapes: list[tuple[int, str]]
-
-    def __add__(self, other: Counted) -> Counted:
-        return Counted(joined(self.value, other.value), self.shapes + other.shapes)
 
 
 def _aligned(table: Any) -> Any:

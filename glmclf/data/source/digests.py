@@ -21,8 +21,12 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 HASH_OF_MISSING = np.uint64(0xD1B54A32D192ED03)  # the hash of a value that is missing
 
 
+def _wrapped(a: int, b: int) -> int:
+    return (a + b) % WRAP
+
+
 @dataclass(frozen=True)
-class Digest:
+class Digest(Summed):
     """Sum of a hash of each value of a column, modulo 2**64; + adds the digest of more rows.
 
     There is no tolerance: bits of numbers as float64 and of labels, equal for equal values of whatever type.
@@ -37,8 +41,8 @@ class Digest:
     """
 
     n: int
-    alike: int
-    placed: int
+    alike: int = field(metadata=added_by(_wrapped))
+    placed: int = field(metadata=added_by(_wrapped))
 
     @classmethod
     def of(cls, values: Any) -> Digest:
@@ -51,9 +55,6 @@ class Digest:
         """Digest of rows that are the part of a number."""
         odd = int(pd.util.hash_array(np.array([number], dtype=np.uint64))[0]) | 1
         return Digest(self.n, self.alike, self.placed * odd % WRAP)
-
-    def __add__(self, other: Digest) -> Digest:
-        return Digest(self.n + other.n, (self.alike + other.alike) % WRAP, (self.placed + other.placed) % WRAP)
 
     def like(self, other: Digest, places: bool = True) -> bool:
         """Whether two digests are of the same rows; without places, whatever their order."""

@@ -103,6 +103,11 @@ class ReadTable:
         """Positions of the kept rows in the table after `subset`, (n,)."""
         return np.flatnonzero(self.keep)
 
+    @property
+    def names(self) -> list[Any]:
+        """Columns of the table; none of arrays."""
+        return [] if self.frame is None else list(self.frame.columns)
+
     def __len__(self) -> int:
         """Number of rows kept."""
         return int(np.count_nonzero(self.keep))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy import ndarray
 from patsy.state import stateful_transform
 from scipy.special import expit
 
+from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.transforms.values import MAX_SORTED_VALUES, Steps, Values, together
 
 POLYNOMIAL_ROWS = 8192  # rows whose polynomials stay in the cache
@@ -322,14 +323,11 @@ class Binned(Basis):
 
 
 @dataclass
-class _Outside:
+class _Outside(Summed):
     """Rows in no interval, and the values of the first few; + joins two sets of rows."""
 
     rows: int
-    some: list[float]
-
-    def __add__(self, other: _Outside) -> _Outside:
-        return _Outside(self.rows + other.rows, (self.some + other.some)[:5])
+    some: list[float] = field(metadata=added_by(lambda a, b: (a + b)[:5]))
 
 
 class Quantiles(Binned):

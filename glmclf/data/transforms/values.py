@@ -7,13 +7,15 @@ they share passes. The functions hold little and can be pickled: they may run in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy import ndarray
+
+from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by, stacked
 
 BITS_PER_PASS = 16  # bits, of a number's 64, that a pass settles
 MAX_SORTED_VALUES = 200_000  # candidates that are sorted at once
@@ -25,20 +27,8 @@ Steps = Generator[Callable[..., Any], Any, T]
 
 
 # ----------------------------------------------------------------------------------------------------------- sums
-class Sums:
-    """Several sums side by side; without parts it is the sum over no rows."""
-
-    def __init__(self, parts: Iterable[Any] = ()):
-        self.parts = list(parts)
-
-    def __add__(self, other: Sums) -> Sums:
-        if not self.parts or not other.parts:
-            return self if self.parts else other
-        return Sums(a + b for a, b in zip(self.parts, other.parts, strict=True))
-
-
-def _side_by_side(functions: list[Callable[..., Any]], x: ndarray, times: ndarray | None) -> Sums:
-    return Sums(f(x, times) for f in functions)
+def _side_by_side(functions: list[Callable[..., Any]], x: ndarray, times: ndarray | None) -> SumsSideBySide:
+    return SumsSideBySide(f(x, times) for f in functions)
 
 
 def together(*steps: Generator[Any, Any, Any]) -> Steps[list[Any]]:
@@ -58,7 +48,7 @@ def together(*steps: Generator[Any, Any, Any]) -> Steps[list[Any]]:
     while asked:
         places = sorted(asked)
         sums = yield partial(_side_by_side, [asked[i] for i in places])
-        for i, part in zip(places, sums.parts):
+        for i, part in zip(places, sums):
             advance(i, part)
     return results
 
@@ -346,17 +336,11 @@ class _Search:
 
 
 @dataclass
-class _Rows:
+class _Rows(Summed):
     """Keys and frequency weights of some rows; + joins them."""
 
-    keys: ndarray
-    times: ndarray | None
-
-    def __add__(self, other: _Rows) -> _Rows:
-        keys = np.concatenate([self.keys, other.keys])
-        if self.times is None or other.times is None:
-            return _Rows(keys, None)
-        return _Rows(keys, np.concatenate([self.times, other.times]))
+    keys: ndarray = field(metadata=added_by(stacked))
+    times: ndarray | None = field(metadata=added_by(stacked))
 
 
 def _keys(x: ndarray) -> ndarray:

@@ -65,7 +65,7 @@ class LimitContext(Context):
     def _beside(self, codes: Any) -> Blocks:
         """Rows of the limit, with one more array of all rows beside them."""
         blocks = self.objective.blocks
-        return expandable(blocks.with_codes(codes if blocks.streamed else codes[self.found.rows]))
+        return expandable(blocks.with_codes(codes[self.found.rows]))
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""

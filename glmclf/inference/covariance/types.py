@@ -453,7 +453,6 @@ def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
     """sum_l (1 - l/(L+1)) (G_l + G_l'), G_l = sum_i s_i s_(i-l)', rows in the order of time (Newey & West 1987)."""
     _check_size(ctx, 'cov_type="HAC"')  # else no score is left
-    _refuse_stream(ctx, "HAC")
     S = ctx.scores()
     n = len(S)
     lags = min(int(4 * (n / 100) ** (2 / 9)), n - 1) if maxlags is None else int(maxlags)
@@ -473,7 +472,6 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
-    _refuse_stream(ctx, "bootstrap")
     known = _whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
@@ -501,17 +499,7 @@ def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("jackknife")
-    _refuse_stream(ctx, "jackknife")
     return resampling.jackknife(ctx)
-
-
-def _refuse_stream(ctx: Context | InfluenceContext, name: str) -> None:
-    blocks = ctx.blocks if isinstance(ctx, InfluenceContext) else ctx.objective.blocks
-    if blocks.streamed:
-        raise NotImplementedError(
-            f'cov_type="{name}" of a fit to a stream: {COVARIANCES[name].needs_rows}. Use "HC1" or "cluster", or fit a '
-            "sample in memory"
-        )
 
 
 def _of_regressions(name: str) -> NotImplementedError:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
@@ -230,12 +229,17 @@ class ErrorRates:
 
 
 @dataclass(frozen=True)
-class _ErrorSums(Summed):
+class ErrorSums(Summed):
+    """What error rates are made of, of some rows; see `ErrorRates`."""
+
     resubstitution: ErrorCounts
     leave_one_out: ErrorCounts | None
     largest: ndarray
     n: float
 
+    def rates(self, priors: ndarray) -> ErrorRates:
+        """Error rates, with the priors of the classes."""
+        return ErrorRates(self.resubstitution, self.leave_one_out, self.largest, self.n, priors)
 
 
 def error_rates(
@@ -284,26 +288,15 @@ def error_rates(
     """
     without = LeaveOneOut(gaussian, frequency, moments) if leave_one_out else None
 
-    def judged(X, y, w):
-        X = X.toarray()
-        return gaussian.log_posterior(X), without.log_posterior(X, y, w) if without else None
+    def part(X, y, w):
+        X, f = X.toarray(), np.ones(len(y)) if w is None else w
+        posterior = gaussian.log_posterior(X)
+        left = decisions(without.log_posterior(X, y, w), y, f) if without else None
+        best = posterior.argmax(axis=1)
+        largest = np.bincount(best, f * np.exp(posterior.max(axis=1)), gaussian.K)
+        return ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
 
-    return count_errors(blocks, gaussian.log_priors, judged)
-
-
-def count_errors(blocks: Blocks, log_priors: ndarray, judged: Callable[..., Any]) -> ErrorRates:
-    """Error rates of rows in blocks (..., y, w); ``judged(*block)`` has log posteriors by all rows, and without the row
-    or None."""
-
-    def part(*block: Any) -> _ErrorSums:
-        (posterior, left), y, w = judged(*block), *block[-2:]
-        f = np.ones(len(y)) if w is None else w
-        largest = np.bincount(posterior.argmax(axis=1), f * np.exp(posterior.max(axis=1)), len(log_priors))
-        apart = None if left is None else decisions(left, y, f)
-        return _ErrorSums(decisions(posterior, y, f), apart, largest, float(f.sum()))
-
-    s = blocks.sum(part)
-    return ErrorRates(s.resubstitution, s.leave_one_out, s.largest, s.n, np.exp(log_priors))
+    return blocks.sum(part).rates(np.exp(gaussian.log_priors))
 
 
 def decisions(log_posterior: ndarray, y: ndarray, f: ndarray) -> ErrorCounts:

@@ -13,6 +13,7 @@ from scipy.special import expit
 from glmclf.core.rows.summed import Summed
 from glmclf.inference.hypotheses.wald import critical_value
 
+ROUNDED_SLOPE = 1e-13  # share of a statistic's largest derivative in a cell that is rounding
 COMPLEX_STEP = 1e-30  # step of a complex-step derivative, which has no cancellation
 
 
@@ -149,10 +150,10 @@ def wilson(p: float, n: float, alpha: float) -> tuple[float, float]:
     z2 = critical_value(alpha) ** 2
     if not n > 0:
         return np.nan, np.nan
-    centre, half = p + z2 / (2 * n), np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
-    lower, upper = (centre - half) / (1 + z2 / n), (centre + half) / (1 + z2 / n)
-    # the ends at 0 and 1 are exact
-    return (0.0 if p == 0 else float(lower)), (1.0 if p == 1 else float(upper))
+    half = np.sqrt(z2 * (p * (1 - p) + z2 / (4 * n)) / n)
+    # the lower end of p and, by symmetry, that of 1 - p, by products of the roots: exact at 0 and 1
+    lower, rest = (q * q / (q + z2 / (2 * n) + half) for q in (p, 1 - p))
+    return float(lower), float(1 - rest)
 
 
 def on_logit_scale(estimate: float, se: float, alpha: float) -> tuple[float, float]:
@@ -195,39 +196,50 @@ def _diagonal(T: ndarray) -> ndarray:
 
 
 def _total(T: ndarray) -> ndarray:
-    return T.sum(axis=(-2, -1))
+    return T.sum(axis=-1).sum(axis=-1)
+
+
+def _others(T: ndarray) -> ndarray:
+    """Tables with 0 on the diagonal: sums of these have no cancellation, so that shares of 0 and 1 are exact."""
+    return T * (1.0 - np.eye(T.shape[-1]))
+
+
+def _apart(T: ndarray) -> ndarray:
+    """Observations neither of each class nor predicted to be of it, (..., K)."""
+    other = 1.0 - np.eye(T.shape[-1])
+    return np.einsum("ik,...ij,jk->...k", other, T, other)
 
 
 def accuracy(T: ndarray) -> ndarray:
     """Share on the diagonal of tables (..., K, K)."""
-    return _diagonal(T).sum(axis=-1) / _total(T)
+    right = _diagonal(T).sum(axis=-1)
+    return right / (right + _total(_others(T)))
 
 
 def recalls(T: ndarray) -> ndarray:
     """Share of each class that is predicted to be of it (sensitivity), (..., K)."""
-    return _diagonal(T) / T.sum(axis=-1)
+    return _diagonal(T) / (_diagonal(T) + _others(T).sum(axis=-1))
 
 
 def precisions(T: ndarray) -> ndarray:
     """Share of each predicted class that is of it (positive predictive value), (..., K)."""
-    return _diagonal(T) / T.sum(axis=-2)
+    return _diagonal(T) / (_diagonal(T) + _others(T).sum(axis=-2))
 
 
 def specificities(T: ndarray) -> ndarray:
     """Share of the others that are not predicted to be of each class, (..., K)."""
-    rest = _total(T)[..., None] - T.sum(axis=-1)
-    return (rest - T.sum(axis=-2) + _diagonal(T)) / rest
+    return _apart(T) / (_apart(T) + _others(T).sum(axis=-2))
 
 
 def negative_values(T: ndarray) -> ndarray:
     """Share of those not predicted to be of each class that are not (negative predictive value), (..., K)."""
-    rest = _total(T)[..., None] - T.sum(axis=-2)
-    return (rest - T.sum(axis=-1) + _diagonal(T)) / rest
+    return _apart(T) / (_apart(T) + _others(T).sum(axis=-1))
 
 
 def f1(T: ndarray) -> ndarray:
     """Harmonic mean of recall and precision, 2 t_kk / (t_k. + t_.k), (..., K)."""
-    return 2 * _diagonal(T) / (T.sum(axis=-1) + T.sum(axis=-2))
+    wrong = _others(T).sum(axis=-1) + _others(T).sum(axis=-2)
+    return 2 * _diagonal(T) / (2 * _diagonal(T) + wrong)
 
 
 def balanced_accuracy(T: ndarray) -> ndarray:
@@ -304,7 +316,8 @@ class TableMeasures:
         if not np.isfinite(value):
             return np.nan, np.nan
         G = np.where(np.isfinite(G), G, 0.0)  # of cells whose margin is empty
-        return value, float(np.sqrt(self.found.variance(G)))
+        largest = np.abs(G).max()  # what cells move a share of 1 that they have is rounding
+        return value, float(np.sqrt(self.found.variance(np.where(np.abs(G) > ROUNDED_SLOPE * largest, G, 0.0))))
 
     def measure(self, statistic, interval) -> Measure:
         """A smooth function of the table by the delta method, with the interval that `interval` makes of it."""

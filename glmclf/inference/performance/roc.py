@@ -84,15 +84,21 @@ def area(found: Ranks, outcomes: ObservedOutcomes) -> Area:
     """
     n0, n1 = outcomes.sizes
     yes, no = found.above
-    of_yes = (n0 - no[1:] + found.no / 2) / n0  # share of the others below each score
-    of_no = (yes[1:] - found.yes / 2) / n1  # share of the events above
-    auc = float(found.yes @ of_yes / n1)
+    of_yes = _exact((n0 - no[1:] + found.no / 2) / n0, outcomes)  # share of the others below each score
+    of_no = _exact((yes[1:] - found.yes / 2) / n1, outcomes)  # share of the events above
+    auc = float(_exact(found.yes @ of_yes / n1, outcomes))
     with np.errstate(divide="ignore", invalid="ignore"):
         free = outcomes.units / (outcomes.units - 1)
         columns = [(of_no - auc) / n0, (of_yes - auc) / n1]
         influence = np.column_stack([np.sqrt(f) * c[found.group] for f, c in zip(free, columns, strict=True)])
     influence[:, outcomes.units <= 1] = np.nan
     return Area(auc, influence)
+
+
+def _exact(shares: ndarray, outcomes: ObservedOutcomes) -> ndarray:
+    """Shares of sums of weights, 0 and 1 where they differ from these by rounding."""
+    rounding = 4 * np.finfo(float).eps * len(outcomes.counts)
+    return np.where(shares >= 1 - rounding, 1.0, np.where(shares <= rounding, 0.0, shares))
 
 
 def descending(score: ndarray) -> tuple[ndarray, ndarray]:
@@ -297,7 +303,6 @@ class ThresholdCounts(Summed):
         m = n + y
         products = np.stack([above(t * a * b) for a, b in ((y, y), (y, n), (n, n), (y, m), (n, m))])
         return cls(no, yes, products, outcomes.sizes, float(t @ m**2))
-
 
 
 def net_benefit(counts: ThresholdCounts, thresholds: ndarray) -> tuple[ndarray, ndarray]:

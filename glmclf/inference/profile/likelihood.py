@@ -10,7 +10,8 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, chdtri
 
-from glmclf.core.fit.constraints import Within, constrained
+from glmclf.core.fit.constraints import constrained
+from glmclf.core.fit.restricted import Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
 

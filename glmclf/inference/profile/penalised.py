@@ -10,8 +10,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, chdtri
 
-from glmclf.core.fit.constraints import Within, constrained
+from glmclf.core.fit.constraints import constrained
 from glmclf.core.fit.estimate import FACTORED_ALONE
+from glmclf.core.fit.restricted import Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.rows.blocks import one_blas_thread
@@ -135,10 +136,8 @@ class PenalisedProfile(Profile):
         sizes = np.repeat(RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE)
         etas = [back @ (self.theta - origin) + size * rng.standard_normal(d) for size in sizes]
         blocks = self.objective.objective.blocks
-        X = blocks.every(max(1, blocks.n // MAX_ROWS_FOR_SUBSETS)).arrays[0] if blocks.streamed else blocks.arrays[0]
-        if X.shape[1] == p and d:
-            step = X.shape[0] // MAX_ROWS_FOR_SUBSETS
-            rows = X[:].toarray() if X.shape[0] <= MAX_ROWS_FOR_SUBSETS else X[: X.shape[0] : step].toarray()
+        if blocks.arrays[0].shape[1] == p and d:
+            rows = blocks.sample(MAX_ROWS_FOR_SUBSETS).toarray()
             for _ in range(SUBSETS_TRIED):
                 some = rows[rng.choice(len(rows), min(d, len(rows)), replace=False)]
                 etas.append(np.linalg.lstsq(some @ Q, -some @ origin, rcond=1e-8)[0])

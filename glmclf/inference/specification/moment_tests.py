@@ -8,6 +8,7 @@ sums, whose tests reject far too often, is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from scipy.special import chdtrc
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.triangular import qr_factor
+from glmclf.core.rows.summed import Summed, added_by
 
 MAX_MOMENT_ENTRIES = 2**20  # entries of the arrays of scores and moments of rows that are handled at a time
 EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
@@ -123,7 +125,8 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     return blocks.sum(left).test(G)
 
 
-class MomentSums(NamedTuple):
+@dataclass(frozen=True)
+class MomentSums(Summed):
     """Sums of moments over rows; + adds those of more rows.
 
     Attributes
@@ -137,12 +140,8 @@ class MomentSums(NamedTuple):
     """
 
     total: ndarray
-    factor: ndarray
+    factor: ndarray = field(metadata=added_by(lambda a, b: _triangle(np.vstack([a, b]))))
     scale: ndarray
-
-    def __add__(self, other):
-        factor = _triangle(np.vstack([self.factor, other.factor]))
-        return MomentSums(self.total + other.total, factor, self.scale + other.scale)
 
     def test(self, explained: ndarray | None = None) -> MomentTest:
         """Chi-squared test m' C^+ m; directions of which estimation leaves next to nothing do not count.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -13,8 +14,10 @@ from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
+from glmclf.core.rows.summed import Summed
 from glmclf.errors import DataError
 from glmclf.results.base import Results
+from glmclf.results.requires import has_rows
 
 SUMS_RTOL = 1e-10  # relative difference of sums of a column that another machine may make
 
@@ -163,8 +166,8 @@ def same_offset(a: Any, b: Any) -> bool:
         return one == two and alike
     if matching(a, b) is None:
         return False
-    apart, largest = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
-    return bool(apart <= 1e-14 * largest)
+    found = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
+    return bool(found.apart <= 1e-14 * found.largest)
 
 
 def columns_of(a: Any, b: Any) -> Blocks:
@@ -193,14 +196,12 @@ def with_offsets(a: Any, b: Any, of: Callable[..., tuple]) -> Blocks:
     return side_by_side(a.model._rows.blocks(), b.model._rows.blocks(), both)
 
 
-class _Apart(NamedTuple):
+@dataclass(frozen=True)
+class _Apart(Summed):
     """Largest difference of two offsets beyond rounding, and the largest offset; ``a + b`` is that of both blocks."""
 
     apart: Largest
     largest: Largest
-
-    def __add__(self, other: _Apart) -> _Apart:  # type: ignore[override]
-        return _Apart(self.apart + other.apart, self.largest + other.largest)
 
 
 def _offsets_apart(X: Any, x: ndarray, y: ndarray) -> _Apart:
@@ -294,7 +295,7 @@ def check_values(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit"
 
 def features_apart(a: Any, b: Any) -> list[str]:
     """Features of two generative models with equal names and different values, by rows, moments or sums."""
-    if not any(rows_gone(res) or res.model._rows.streamed for res in (a, b)):
+    if has_rows(a) and has_rows(b):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
     if ("columns" in a._fingerprint and "columns" in b._fingerprint) or not _have_moments(a, b):

@@ -204,10 +204,11 @@ def _checked(res: Any, other: Any) -> tuple[Any, Any]:
 
 def with_rows(res: Any) -> Any:
     """Results with the rows of the fit in memory."""
-    if not res.model._rows.streamed:
+    held = res.model._rows.held()
+    if held is res.model._rows:
         return res
     found, model = copy.copy(res), copy.copy(res.model)
-    model._rows_, found.model = model._rows.held(), model
+    model._rows_, found.model = held, model
     state = getattr(res, "_state", None)
     gone = None if state is None else state.estimate.rules_out(model._rows.X, model._likelihood.n_eta + 1)
     if gone is not None:

@@ -10,7 +10,6 @@ from numpy import ndarray
 from glmclf.checks import MAX_NAMES
 from glmclf.core.design.columns import expandable
 from glmclf.core.fit.precision import expected_digits
-from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.results.separation import spelled
 
@@ -29,7 +28,7 @@ def digits(res: Any) -> ndarray:
     if found.is_finite:
         part, places, inner = rounded[state.columns], state.places, state.narrow
     elif found.has_limit and len(found.kept):
-        places, inner, shift, n = found.kept, found.inner, 0.0, len(found.rows)
+        places, inner, shift, n = found.kept, found.inner, None, len(found.rows)
         part = rounded[places % len(rounded)]  # equations with different columns are treated as one long equation
     else:
         return out
@@ -53,9 +52,7 @@ def rounded_columns(model: Any) -> list[bool]:
     computed = np.array(model._design.computed, dtype=bool)
     if not computed.any() or model._rows_ is None:
         return [False] * len(computed)
-    r = model._rows
-    blocks = r.columns() if r.streamed else Blocks(r.patterns)
-    found = expandable(blocks).sum(lambda X: _last_bits(X.toarray()))
+    found = expandable(model._rows.patterns()).sum(lambda X: _last_bits(X.toarray()))
     return (computed & (found > 0)).tolist()
 
 

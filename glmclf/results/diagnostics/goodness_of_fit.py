@@ -14,9 +14,10 @@ from glmclf.checks import is_whole
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
+from glmclf.core.fit.restricted import Selected
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.numerics.ties import tied_codes
-from glmclf.core.separation.limit import LimitEstimate, Selected
+from glmclf.core.separation.limit import LimitEstimate
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.constrained import free_directions, root_within
 from glmclf.inference.covariance.influence import first_rows
@@ -78,8 +79,7 @@ class Estimated(NamedTuple):
 def gof_test(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_test`."""
     check_groups(groups)
-    if res.model._rows.streamed:
-        return _with_rows(res).gof_test(groups)
+    res = _with_rows(res)
     seen = undecided(res)
     rows = by_pattern(res, seen)
     rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
@@ -91,8 +91,7 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
 def gof_groups(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_groups`."""
     check_groups(groups, least=2)
-    if res.model._rows.streamed:
-        return _with_rows(res).gof_groups(groups)
+    res = _with_rows(res)
     seen = undecided(res)
     if not len(seen.risk):
         raise ValueError(f"gof_groups(): there is no row to group, as separation decides all ({res.separation})")
@@ -228,8 +227,7 @@ def _estimated(found: Estimate, res: Any) -> Estimated | None:
 def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
     objective, theta, evaluation, basis = _at_the_estimate(res)
     assert found.constraint is not None
-    free = free_directions(found.constraint.R)
-    free = free if basis is None else into_basis(basis, free)
+    free = into_basis(basis, free_directions(found.constraint.R))
     root = root_within(found.constraint.Q, evaluation.information)
     return Estimated(objective, theta, root, basis, free, res._state.places)
 
@@ -243,9 +241,9 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     if not isinstance(objective, Selected):
         objective = objective if basis is None else objective.rotated(basis)
         return Estimated(objective, theta, objective(theta, True).factor.root, basis, None, found.kept)
-    free = np.eye(len(objective.full(theta)))[:, objective.kept]
+    free = np.eye(len(objective.held))[:, objective.kept]
     root = free @ objective(theta, True).factor.root
-    return Estimated(objective.objective, objective.full(theta), root, None, free, found.kept)
+    return Estimated(objective.objective, objective.theta(theta), root, None, free, found.kept)
 
 
 def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:

@@ -13,9 +13,10 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.rows.streamed import Gathered, RowsElsewhereError
+from glmclf.core.rows.streamed import Gathered
 from glmclf.data.design.arrays import ArrayDesign
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
+from glmclf.results.requires import Needs, check_needs
 
 LINKTEST_TERMS = ["_cons", "_hat", "_hatsq"]
 NEEDS_ROWS = ("cluster", "HAC", "bootstrap")
@@ -33,8 +34,8 @@ def linktest(res: Any, cov_type: str | None, cov_kwds: Mapping[str, Any] | None)
     if hasattr(res.model, "link"):  # MNLogit has no link
         rows = res.model._rows.map(lambda X, y, m, o, w: (_square(res._eta_of(X, o)), y, m, None, w))
         return _table(res.model, rows, options)
-    if res.model._rows.streamed and options["cov_type"] in NEEDS_ROWS:
-        raise RowsElsewhereError()
+    if options["cov_type"] in NEEDS_ROWS:
+        check_needs(res, "linktest()", Needs.ROWS)
     from glmclf.results.comparison.conditional import with_rows
 
     res = with_rows(res)

@@ -13,7 +13,7 @@ from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative.discriminant import ErrorRates, count_errors
+from glmclf.inference.generative.discriminant import ErrorRates, ErrorSums, decisions
 from glmclf.inference.generative.naive_bayes import log_joint_without
 from glmclf.results.tables.frames import notebook
 
@@ -99,9 +99,12 @@ def log_posterior(joint: ndarray) -> ndarray:
 def error_rates(fit: NaiveBayesFit, blocks: Blocks, frequency: bool) -> ErrorRates:
     """Resubstitution, leave-one-out and posterior error rates in one pass over (values..., y, w)."""
 
-    def judged(*block: Any) -> tuple[ndarray, ndarray]:
+    def part(*block: Any) -> Any:
         values, y, w = block[:-2], block[-2], block[-1]
-        without = log_joint_without(fit, values, y, w, frequency)
-        return log_posterior(fit.log_joint_of_block(values)), log_posterior(without)
+        f = np.ones(len(y)) if w is None else w
+        posterior = log_posterior(fit.log_joint_of_block(values))
+        left = decisions(log_posterior(log_joint_without(fit, values, y, w, frequency)), y, f)
+        largest = np.bincount(posterior.argmax(axis=1), f * np.exp(posterior.max(axis=1)), fit.K)
+        return ErrorSums(decisions(posterior, y, f), left, largest, float(f.sum()))
 
-    return count_errors(blocks, fit.log_priors, judged)
+    return blocks.sum(part).rates(np.exp(fit.log_priors))

@@ -63,12 +63,10 @@ class PosteriorTests:
         Name: pvalue, dtype: float64
         """
         check_groups(groups)
-        res: Any = self
-        if self.model._rows.streamed:
-            from glmclf.results.comparison.conditional import with_rows
+        from glmclf.results.comparison.conditional import with_rows
 
-            return with_rows(res).gof_test(groups)
-        counts, _, risk = self._observed_and_fitted()
+        res = with_rows(self)
+        counts, _, risk = res._observed_and_fitted()
         group = gof.risk_groups(risk, counts.sum(axis=1), int(groups))
         n_groups, q = int(group.max()) + 1, len(res.levels) - 1
 
@@ -76,8 +74,8 @@ class PosteriorTests:
             return moment_tests.group_moments(o, group[rows], n_groups)
 
         found = {
-            "groups of risk": (*self._posterior_test(counts, by_group, n_groups * q), n_groups),
-            "sum of squares": (*self._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
+            "groups of risk": (*res._posterior_test(counts, by_group, n_groups * q), n_groups),
+            "sum of squares": (*res._posterior_test(counts, lambda o, rows: moment_tests.sum_of_squares(o), 1), 0),
         }
         return pd.DataFrame.from_dict(found, orient="index", columns=TEST_COLUMNS)
 

@@ -180,7 +180,7 @@ def estimate_covariance(
         lost |= ~J.any(axis=1)
     if vcov is None:
         return DeltaCovariance(J, source.V, None, lost)
-    robust = found.observed.fitted and source.res._cov.name not in MODEL_BASED
+    robust = _robust(found)
     clusters = _clusters(res) if robust and res._cov.name == "cluster" else None
     lost |= _alone(estimands, found, clusters)
     return _with_rows(np.where(lost[:, None] | ~np.isfinite(J), 0.0, J), lost, estimands, found, robust, clusters)
@@ -190,10 +190,12 @@ def _with_rows(
     J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
 ) -> DeltaCovariance:
     """Covariance of averages over a sample of rows, group by group."""
-    source, w = found.observed.source, found.observed.weights
+    source, w = found.observed.source, _weights_of_units(found)
     frequency = _frequency(found)
     slots, L = _slots(estimands, len(found.groups)), source.outcome.K
     U = _of_rows(estimands, slots, found)
+    if robust and found.observed.trials is not None:
+        U *= found.observed.trials[:, None]
     V, A = (None, source.res._influence_on(np.eye(J.shape[1]))) if robust else (source.V, None)
     if found.observed.codes is None:
         U = U if A is None else U + A @ J.T
@@ -201,6 +203,17 @@ def _with_rows(
     places = (slots[..., None] * L + np.arange(L)).reshape(len(slots), -1)
     F, A = grouped_sampling_factor(U, w, frequency, found.observed.codes, places, A, clusters)
     return DeltaCovariance(J, V if A is None else A.T @ A, F, lost, A)
+
+
+def _robust(found: Settings) -> bool:
+    """Whether rows move the average and the estimate together: those of a fit with a robust covariance."""
+    return found.observed.fitted and found.observed.source.res._cov.name not in MODEL_BASED
+
+
+def _weights_of_units(found: Settings) -> ndarray:
+    """Weights of the units of sampling: single trials, or with a robust covariance rows of counts as a whole."""
+    seen = found.observed
+    return seen.weights / seen.trials if _robust(found) and seen.trials is not None else seen.weights
 
 
 def _frequency(found: Settings) -> bool:
@@ -217,7 +230,7 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
     seen, G = found.observed, len(found.groups)
     codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
     # a group without a row is NaN and has its own warning
-    one = sampled(seen.weights, _frequency(found), codes, G, clusters) == 1
+    one = sampled(_weights_of_units(found), _frequency(found), codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
         names = [found.groups[g][0] for g in np.flatnonzero(one) if found.groups[g]]
@@ -231,7 +244,7 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
 
 
 def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> ndarray:
-    """Influence of a row of weight one on each average of its group, (n, M).
+    """Influence of one trial of weight one in a row on each average of its group, (n, M).
 
     Influences on probabilities near 1 are computed from complements.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
-from glmclf.core.rows.summed import Summed, joined
+from glmclf.core.rows.streamed import GatheredArrays
+from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
@@ -212,16 +212,21 @@ class ObservedRows(RowsInMemory):
     table : DataFrame
         Columns that the design uses.
     weights : (n,) ndarray
+        Those of the rows times their trials.
     offset : ndarray or None
     codes : (n,) integer ndarray, optional
         Groups.
     groups : int
     fitted : bool
         Whether they are the rows of the fit.
+    trials : (n,) ndarray, optional
+        Numbers of trials, of counts.
     """
 
-    def __init__(self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False):
-        self.source, self.table, self.weights = source, table, weights
+    def __init__(
+        self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False, trials=None
+    ):
+        self.source, self.table, self.weights, self.trials = source, table, weights, trials
         self.offset, self.fitted, self.groups = offset, fitted, 1
         self.codes: ndarray | None = None
 
@@ -259,7 +264,9 @@ class ObservedRows(RowsInMemory):
         """Subset of the rows."""
         offset = None if self.offset is None else self.offset[there]
         codes = None if self.codes is None else self.codes[there]
-        return self._changed(table=self.table[there], weights=self.weights[there], offset=offset, codes=codes)
+        trials = None if self.trials is None else self.trials[there]
+        rows = {"table": self.table[there], "weights": self.weights[there], "trials": trials}
+        return self._changed(**rows, offset=offset, codes=codes)
 
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
@@ -420,7 +427,7 @@ def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     if r.trials is not None:
         weights = weights * r.trials
-    return ObservedRows(source, source.table(), weights, r.offset, fitted=True)
+    return ObservedRows(source, source.table(), weights, r.offset, fitted=True, trials=r.trials)
 
 
 # ------------------------------------------------------------------------------------------------------- in parts
@@ -557,10 +564,10 @@ class RowsInParts:
 
     def medians(self, names: list[str]) -> ndarray:
         """Medians of numbers, (groups, m)."""
-        def part(rows: ObservedRows) -> _GatheredNumbers:
+        def part(rows: ObservedRows) -> GatheredArrays:
             codes = np.zeros(len(rows.weights)) if rows.codes is None else rows.codes
             columns = [numbers_of(rows.table[name], "median") for name in names]
-            return _GatheredNumbers([np.column_stack([codes, rows.weights, *columns])])
+            return GatheredArrays([np.column_stack([codes, rows.weights, *columns])])
 
         code, w, *columns = np.concatenate(self.total(part)).T
         groups = [code == g for g in range(self.groups)]  # a group without rows has the medians of all rows
@@ -572,8 +579,8 @@ class RowsInParts:
     ) -> list[list[Found]]:
         """Averages wanted, with variables set to the values of each setting."""
 
-        def part(rows: ObservedRows) -> _SideBySide:
-            sums = _SideBySide()
+        def part(rows: ObservedRows) -> SumsSideBySide:
+            sums = SumsSideBySide()
             for some in map(rows.at, settings):
                 sums.extend(some.changed_for(one).sums(one)[0] for one in wanted)
             return sums
@@ -588,23 +595,6 @@ class RowsInParts:
             return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
 
         return averaged(self.source, sums, odd)
-
-
-class _SideBySide(list):
-    """List of sums over rows; ``a + b`` adds them element by element."""
-
-    def __add__(self, other: list[Any]) -> _SideBySide:
-        return _SideBySide(joined(a, b) for a, b in zip(self, other, strict=True))
-
-
-class _GatheredNumbers(list):
-    """Numbers of rows in parts, gathered in memory if not too many; ``a + b`` has the numbers of both."""
-
-    def __add__(self, other: list[ndarray]) -> _GatheredNumbers:  # type: ignore[override]
-        both = _GatheredNumbers([*self, *other])
-        if sum(part.size for part in both) > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(sum(map(len, both))))
-        return both
 
 
 class _SeenValues:
@@ -625,23 +615,25 @@ class _SeenValues:
         kinds = {name: column.kind for name, column in getattr(design, "columns", {}).items()}
         names = [name for name in design.variables if kinds.get(name, "number") in COUNTABLE_KINDS]
 
-        def part(rows: ObservedRows) -> _SideBySide:
-            return _SideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
+        def part(rows: ObservedRows) -> SumsSideBySide:
+            return SumsSideBySide(ResponseSummary.of([name], [rows.table[name].dropna()]) for name in names)
 
         return dict(zip(names, self._rows.total(part) or (), strict=False))
 
 
-class _GroupLabels:
-    """Labels of groups from a column, the number of rows where it is missing, and of all rows; ``a + b`` joins both."""
+def _both_values(a: pd.Series, b: pd.Series) -> pd.Series:
+    """Distinct values of two columns of one name."""
+    return pd.concat(of_one_type(str(a.name), a, b), ignore_index=True).drop_duplicates()
 
-    def __init__(self, values: pd.Series, missing: int, n: int):
-        self.values, self.missing, self.n = values, missing, n
+
+@dataclass(frozen=True)
+class _GroupLabels(Summed):
+    """Labels of groups from a column, the number of rows where it is missing, and of all rows."""
+
+    values: pd.Series = field(metadata=added_by(_both_values))
+    missing: int
+    n: int
 
     @classmethod
     def of(cls, column: Any) -> _GroupLabels:
         return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
-
-    def __add__(self, other: _GroupLabels) -> _GroupLabels:
-        both = of_one_type(str(self.values.name), self.values, other.values)
-        values = pd.concat(both, ignore_index=True).drop_duplicates()
-        return _GroupLabels(values, self.missing + other.missing, self.n + other.n)

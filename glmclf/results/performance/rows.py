@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import is_whole
-from glmclf.core.rows.streamed import MOST_GATHERED, RowsElsewhereError, too_many
+from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
@@ -69,16 +69,12 @@ class Tally(Summed):
     lost: dict[str, int]
 
 
-
-class ScoredRowsOfParts(list):
+class ScoredRowsOfParts(GatheredArrays):
     """Rows of several parts, gathered in memory if not too many; ``a + b`` has the rows of both."""
 
-    def __add__(self, other: list[ScoredRows]) -> ScoredRowsOfParts:  # type: ignore[override]
-        both = ScoredRowsOfParts([*self, *other])
-        n = sum(len(rows.p) for rows in both)
-        if n * both[0].p.shape[1] > MOST_GATHERED:
-            raise RowsElsewhereError(too_many(n))
-        return both
+    def arrays(self) -> list[ndarray]:
+        """Probabilities of the rows of each part."""
+        return [rows.p for rows in self]
 
     def rows(self) -> ScoredRows:
         """Rows of all parts as one; without labels if there are several."""
@@ -122,15 +118,13 @@ def _tally_of_fit(res: Any, f: Callable[[ScoredRows], Any], options: RowOptions)
     if stray:
         raise TypeError(f"{', '.join(stray)} needs newdata=")
     r = res.model._rows
-    if not r.streamed:
+    if options.offset is not None:  # of rows one by one, which are in memory
         log_p, p, index = res._log_p(None, options.offset)
         return _tally(f, ScoredRows(log_p, p, index, _outcomes_of(res, res._counts, r.weights)), {})
-    if options.offset is not None:
-        raise RowsElsewhereError()
 
     def part(X, y, trials, offset, weights) -> Tally:
         log_p, p, counts = res._rows_read(X, y, trials, offset)
-        return _tally(f, ScoredRows(log_p, p, None, _outcomes_of(res, counts, weights)), {})
+        return _tally(f, ScoredRows(log_p, p, r.labels, _outcomes_of(res, counts, weights)), {})
 
     return r.blocks().sum_parts(part)
 

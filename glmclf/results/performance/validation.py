@@ -11,7 +11,6 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice, is_whole
 from glmclf.core.numerics import seeds
-from glmclf.data.table.groups import read_groups
 from glmclf.errors import (
     CollinearityError,
     EstimationError,
@@ -194,8 +193,7 @@ def _reported(found: validation.Validated, method: str) -> Validation:
 
 
 def _codes(model: Any, groups: Any) -> ndarray:
-    r = model._rows
-    found = read_groups(groups, model.data.frame, model._given_index, model._cut, r.positions, r.index)
+    found = model._groups(groups)
     if len(found.codes) > 1:
         raise NotImplementedError("validate(groups=) draws the clusters of one grouping; groups= has two")
     if found.codes[0].max() < 1:

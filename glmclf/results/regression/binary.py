@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
+from glmclf.core.rows.summed import Summed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
@@ -86,11 +88,8 @@ class BinaryResults(
     def _row_series(self, values) -> pd.Series:
         return pd.Series(values, index=self.model._rows.index)
 
-    def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows of the fit in the form of a stream."""
-        eta = self._predictor(X, self._rotated(X), offset)
-        gone = self._state.estimate.rules_out(X, 2)
-        return eta if gone is None else _decided(eta, gone)
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        return eta if gone is None else np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
     def _predictor(self, raw: Columns, X: Columns | Product, offset) -> ndarray:
         """Linear predictors X b + offset, from rows in both coordinates, with large parts cancelled beforehand."""
@@ -99,16 +98,11 @@ class BinaryResults(
             offset = (0.0 if offset is None else offset) - linear(raw, shift)
         return eta if offset is None else eta + offset
 
-    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors of a separated fit: inf and -inf, or NaN where directions have both signs.
-
-        Of the rows of the fit, X None, it is known.
-        """
+    def _at_the_limit(self, X: Columns, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of a separated fit: inf and -inf, or NaN where directions have both signs."""
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return eta
-        if X is None:
-            return _decided(eta, estimate.ruled_out)
         from glmclf.core.fit.estimate import at_infinity
 
         found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
@@ -184,7 +178,7 @@ class BinaryResults(
         mean, fractions = self._event_share, model._response.kind == "fraction"
 
         def part(X, y, trials, offset, weights) -> _Sums:
-            eta = self._eta if not model._rows.streamed else self._eta_of(X, offset)
+            eta = self._eta_of(X, offset)
             m = np.ones(len(y)) if trials is None else trials
             w = np.ones(len(y)) if weights is None else weights
             sums = gof.probability_sums(y, m, link.cdf(eta), link.sf(eta), w, mean)
@@ -428,17 +422,10 @@ class BinaryResults(
         return stats.bernoulli(p)
 
 
-class _Sums(NamedTuple):
+@dataclass(frozen=True)
+class _Sums(Summed):
     sums: ndarray
     spread: gof.PredictorSpread
-
-    def __add__(self, other: _Sums) -> _Sums:  # type: ignore[override]
-        return _Sums(self.sums + other.sums, self.spread + other.spread)
-
-
-def _decided(eta: ndarray, gone: ndarray) -> ndarray:
-    """Set linear predictors to inf or -inf where separation rules out an outcome, (n, 2) bool."""
-    return np.where(gone[:, 0], np.inf, np.where(gone[:, 1], -np.inf, eta))
 
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:

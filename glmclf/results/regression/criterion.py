@@ -12,8 +12,8 @@ from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.likelihood.objective import CholeskyFactor
-from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
+from glmclf.results.comparison.comparability import columns_of
 from glmclf.results.regression.anova import flat_columns
 
 if TYPE_CHECKING:
@@ -88,10 +88,9 @@ class FirthCriterion(LikelihoodCriterion):
         res = self.res
         mine, theirs = res.model.exog_names, other.model.exog_names
         kept = [theirs[j] for j in other._state.columns]
-        X = res.model._rows.X
-        if other.model._rows_ is None or res.model._rows.streamed:
+        if other.model._rows_ is None:
             return self.with_columns(np.array([mine.index(name) for name in kept], dtype=np.intp))[0]
-        R = triangular_factor(Blocks(X, other.model._rows.X))
+        R = triangular_factor(columns_of(res, other))
         A = np.linalg.lstsq(R[:, res._state.columns], R[:, len(mine) + other._state.columns], rcond=None)[0]
         A[np.abs(A) < 1e-12 * np.abs(A).max(axis=0)] = 0.0
         return _within(res, A)[0]

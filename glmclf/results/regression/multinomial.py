@@ -157,11 +157,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
     # ---------------------------------------------------------------------------------------------- row-sized
 
-    def _eta_of(self, X, offset) -> ndarray:
-        """Linear predictors of all classes for rows of the fit in the form of a stream."""
-        eta = self._predictor(X, self._rotated(X), offset)
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        """Linear predictors of all classes, the reference first: -inf where separation rules one out."""
         z = np.column_stack([np.zeros(len(eta)), eta])
-        gone = self._state.estimate.rules_out(X, self.model.J)
         return z if gone is None else np.where(gone, -np.inf, z)
 
     def _predictor(self, raw, X, offset) -> ndarray:
@@ -176,14 +174,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
 
         These are -inf for classes that are ruled out, and NaN for the others where directions disagree about one of
         them.
-        For rows of the fit X is None.
         """
         z = np.column_stack([np.zeros(len(eta)), eta])
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-        if X is None:
-            return np.where(estimate.ruled_out, -np.inf, z)
         A, K, k = X[:].toarray(), self.model.J, self.model.K
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
@@ -290,8 +285,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         model = self.model
 
         def part(X, y, trials, offset, weights) -> ndarray:
-            eta = self._eta_of(X, offset) if model._rows.streamed else self._eta
-            _, p, q = Multinomial.softmax(eta)
+            _, p, q = Multinomial.softmax(self._eta_of(X, offset))
             return gof.class_sums(model._cells_of(y, trials, weights), p, q)
 
         return gof.of_class_probabilities(model._rows.blocks().sum_parts(part))

@@ -139,7 +139,7 @@ class RegularizedResults:
         if state.penalty.lasso.any():  # only classes with all columns selected have a constant
             C = C[:, ~(C[state.b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if state.symmetric else np.eye(len(state.b))
-        DC = D @ C if state.basis is None else into_basis(state.basis, D @ C)
+        DC = into_basis(state.basis, D @ C)
         A = DC.T @ state.fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * state.penalty.ridge) @ C, hermitian=True) @ A))
 

@@ -11,11 +11,12 @@ from numpy import ndarray
 
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.bias import ReducedEstimate
-from glmclf.core.fit.constraints import ConstrainedEstimate, Within
+from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
+from glmclf.core.fit.restricted import Within
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.asked import asked_for
 from glmclf.core.separation.cone import cone_where

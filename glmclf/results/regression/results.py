@@ -161,11 +161,12 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     @property
     def _outcomes_gone(self) -> ndarray:
         """Mask of the outcomes that separation rules out in the rows of the fit, (n, K) bool."""
-        r, K = self.model._rows, self.model._likelihood.n_eta + 1
-        found = self._state.estimate
-        if not r.streamed:
-            return found.ruled_out
-        return r.blocks().collect(lambda X, *_: found.rules_out(X, K))
+        return self.model._rows.blocks().collect(lambda X, *_: self._gone_in(X))
+
+    def _gone_in(self, X: Columns) -> ndarray | None:
+        """Outcomes that separation rules out in a part of the rows of the fit; known if these are in memory."""
+        found, model = self._state.estimate, self.model
+        return found.ruled_out if X is model._rows.X else found.rules_out(X, model._likelihood.n_eta + 1)
 
     @cached_property
     @requires()
@@ -372,12 +373,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         _ = self._null_maximised
         super()._remember()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """State for a pickle, without the limit of a fit to a stream, whose rows are not pickled."""
-        state, rows = super().__getstate__(), self.model._rows_
-        if rows is None or not rows.streamed:
-            return state
-        return {**state, "_state": self._state.without_rows(), "_origin": None}
+    def _without_stream(self) -> dict[str, Any]:
+        """State of a fit to a stream for a pickle, without its limit, which is one of rows."""
+        return {**super()._without_stream(), "_state": self._state.without_rows(), "_origin": None}
 
     def _drop_rows(self) -> None:
         super()._drop_rows()
@@ -428,11 +426,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         raise NotImplementedError
 
     def _eta_of(self, X: Columns, offset) -> ndarray:
-        """Linear predictors of rows of the fit in the form of a stream."""
+        """Linear predictors of a part of the rows of the fit, with the limits of a separated one."""
+        return self._where_gone(self._predictor(X, self._rotated(X), offset), self._gone_in(X))
+
+    def _where_gone(self, eta: ndarray, gone: ndarray | None) -> ndarray:
+        """Linear predictors of rows, with their limits where separation rules outcomes out, (n, K) bool."""
         raise NotImplementedError
 
-    def _at_the_limit(self, X: Columns | None, eta: ndarray, index: pd.Index | None = None) -> ndarray:
-        """Linear predictors with the limits of a separated fit; X is None for the rows of the fit."""
+    def _at_the_limit(self, X: Columns, eta: ndarray, index: pd.Index | None = None) -> ndarray:
+        """Linear predictors of new rows, with the limits of a separated fit."""
         raise NotImplementedError
 
     def _new_offset(self, newdata, offset) -> Any:
@@ -457,10 +459,8 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     @row_property
     def _eta(self) -> ndarray:
-        r = self.model._rows
-        if r.streamed:
-            return r.blocks().collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
-        return self._at_the_limit(None, self._predictor(r.X, self._rotated(r.X), r.offset))
+        blocks = self.model._rows.blocks()
+        return blocks.collect(lambda X, y, trials, offset, weights: self._eta_of(X, offset))
 
     def _rotated(self, X: Columns) -> Columns | Product:
         """Columns in the coordinates of the fit."""
@@ -483,7 +483,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             raise DataError(f"offset has {len(given)} values for {X.shape[0]} rows to predict")
         raw, X = X, self._rotated(X)
         eta = self._predictor(raw, X, given)
-        return X, self._at_the_limit(None if newdata is None else raw, eta, index), index
+        if newdata is None:
+            return X, self._where_gone(eta, self._gone_in(raw)), index
+        return X, self._at_the_limit(raw, eta, index), index
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
         own = newdata is None and offset is None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.aliasing import not_estimable
-from glmclf.core.fit.coordinates import Coordinates, from_basis
+from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
@@ -208,7 +208,7 @@ class FitState:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if basis is not None:
-            V = from_basis(basis, from_basis(basis, V).T)
+            V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
         lost = self.estimate.infinite != 0
         if self.omitted is not None:

@@ -598,3 +598,53 @@ def test_a_table_of_all_variables_sets_them_all(table):
     for at in (table[:3], table[["g"]][:3]):
         with pytest.raises(ValueError, match='both set "g"'):
             res.predictions("g", at=at)
+
+
+# ------------------------------------------------------------------------------------------------- rows of counts
+@pytest.fixture(scope="module")
+def counted():
+    """Rows of 1 to 29 trials with three outcomes, and the same data a trial a row."""
+    rng = np.random.default_rng(0)
+    n = 40
+    d = pd.DataFrame(
+        {"x": rng.normal(size=n), "g": rng.integers(0, 9, n), "row": np.arange(n), "w": rng.integers(1, 4, n)}
+    )
+    share = np.exp(np.column_stack([np.zeros(n), d.x + rng.normal(size=n), -d.x / 2]))
+    share /= share.sum(axis=1, keepdims=True)
+    cells = np.array([rng.multinomial(m, p) for m, p in zip(rng.integers(1, 30, n), share, strict=True)])
+    d[["a", "b", "c"]] = cells
+    d["rest"] = d.b + d.c
+    trials = d.loc[d.index.repeat(cells.sum(axis=1))]
+    trials = trials.assign(y=np.concatenate([np.repeat(list("abc"), c) for c in cells]))
+    return d, trials.assign(event=(trials.y == "a").astype(int))
+
+
+@pytest.mark.parametrize("left, model, right", [("a + rest", Logit, "event"), ("a + b + c", MNLogit, "y")])
+def test_unconditional_of_counts_takes_a_row_as_one_unit(counted, left, model, right):
+    """As trials in clusters, a row a cluster; and rows in clusters as their trials in the same clusters."""
+    rows, trials = counted
+    a, b = (model.from_formula(f"{y} ~ x", d).fit() for y, d in ((left, rows), (right, trials)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters, and groups of one row
+        for one, two in [("HC0", "row"), ("HC1", "row"), ("cluster", "g")]:
+            one = a.with_cov(one, **({"groups": "g"} if one == "cluster" else {}))
+            two = b.with_cov("cluster", groups=two)
+            for call in (
+                lambda r: r.get_margeff(vcov="unconditional").margeff_se,
+                lambda r: r.get_margeff(vcov="unconditional", over="g").margeff_se,
+                lambda r: r.predictions(vcov="unconditional").se,
+            ):
+                assert_allclose(call(one), call(two), rtol=1e-9)
+
+
+def test_unconditional_of_counts_is_near_the_jackknife_over_rows(counted):
+    rows = counted[0]
+    fit = Logit.from_formula("a + rest ~ x", rows).fit("irls", cov_type="HC0")
+    left_out = [
+        Logit.from_formula("a + rest ~ x", rows.drop(i)).fit().predictions().predicted.iloc[0] for i in rows.index
+    ]
+    spread = np.array(left_out) - np.mean(left_out)
+    assert_allclose(fit.predictions(vcov="unconditional").se, np.sqrt(39 / 40 * spread @ spread), rtol=0.03)
+    twice = Logit.from_formula("a + rest ~ x", rows, freq_weights="w").fit(cov_type="HC0")
+    repeated = Logit.from_formula("a + rest ~ x", rows.loc[rows.index.repeat(rows.w)]).fit(cov_type="HC0")
+    assert_allclose(*(r.predictions(vcov="unconditional").se for r in (twice, repeated)), rtol=1e-9)
