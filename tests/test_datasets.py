@@ -16,9 +16,9 @@ def test_size_is_the_one_in_the_catalogue(name):
     assert datasets.load(name).shape == (rows, columns)
 
 
-def test_names_are_sorted_and_are_the_files(repository):
+def test_names_are_sorted_and_are_the_files_and_those_of_statsmodels(repository):
     files = sorted(p.stem for p in (repository / "glmclf" / "datasets").glob("*.csv"))
-    assert datasets.names() == files == sorted(files)
+    assert datasets.names() == sorted([*files, *datasets.OF_STATSMODELS])
 
 
 def test_unknown_name_lists_the_names():
@@ -78,9 +78,9 @@ def test_numbers_are_read_as_the_nearest_double(tmp_path):
 @pytest.mark.parametrize("name", datasets.names())
 def test_source_licence_and_columns_are_written_down(name):
     readme = (pathlib.Path(datasets.__file__).parent / "README.md").read_text(encoding="utf-8")
-    assert f"`{name}.csv`" in readme
     rows, columns, _ = datasets.CATALOGUE[name]
-    assert f"`{name}.csv` | {rows} x {columns} |" in readme
+    file = f"`{name}`, read from statsmodels" if name in datasets.OF_STATSMODELS else f"`{name}.csv`"
+    assert f"| {file} | {rows} x {columns} |" in readme
     section = readme.partition(f"## {name}\n")[2].partition("\n## ")[0]
     for column in datasets.load(name).columns:
         assert column in section, f"{column} of {name} is not described"

@@ -1,4 +1,4 @@
-"""Small data sets that come with the package; `README.md` beside this file has the source and licence of each."""
+"""Small data sets for examples, shipped or read from statsmodels; `README.md` beside has sources and licences."""
 
 from importlib.resources import files
 from typing import Any
@@ -8,6 +8,12 @@ import pandas as pd
 from glmclf.datasets.digits import Digits, mnist
 
 __all__ = ["Digits", "load", "mnist", "names"]
+
+#: data sets that are read from the copies in statsmodels, whose authors permitted it: name -> how its file is written
+OF_STATSMODELS: dict[str, dict[str, Any]] = {
+    "fair": {},
+    "spector": {"sep": " ", "quotechar": "'", "index_col": 0},
+}
 
 #: name -> (rows, columns, what it is)
 CATALOGUE = {
@@ -19,7 +25,7 @@ CATALOGUE = {
 
 
 def names() -> list[str]:
-    """Names of the shipped data sets, in alphabetical order.
+    """Names of the data sets, in alphabetical order.
 
     Returns
     -------
@@ -35,7 +41,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """Read a shipped data set.
+    """Read a data set by its name.
 
     Parameters
     ----------
@@ -48,11 +54,11 @@ def load(name: str) -> pd.DataFrame:
         beetles   8     4        ``dose`` (log10 of CS2 in mg/l), ``n`` beetles, of them ``killed`` and ``survived``.
                                  Bliss (1935), table IV. A published table of counts: facts, no licence needed.
         fair      6366  9        ``affairs``, the measure of time spent in extramarital affairs, and eight regressors.
-                                 Fair (1978). As in statsmodels, which has it by permission of its author.
+                                 Fair (1978). Read from statsmodels, which has it by permission.
         penguins  344   8        ``species``, ``island``, four sizes (mm, g), ``sex``, ``year``; 19 cells are missing.
                                  Gorman, Williams & Fraser (2014). CC0.
         spector   32    4        ``GPA``, ``TUCE`` (a test score), ``PSI`` (took part: 1), ``GRADE`` (improved: 1).
-                                 Spector & Mazzeo (1980). As in statsmodels, which has it by permission of its author.
+                                 Spector & Mazzeo (1980). Read from statsmodels, which has it by permission.
         ========  ====  =======  ======================================================================================
 
     Returns
@@ -87,14 +93,17 @@ def load(name: str) -> pd.DataFrame:
     dtype: float64
     """
     if name not in CATALOGUE:
-        raise ValueError(f"no data set {name!r} is shipped; choose from {', '.join(names())}")
-    with files(__name__).joinpath(f"{name}.csv").open("rb") as file:
-        return read_csv(file)
+        raise ValueError(f"there is no data set {name!r}; choose from {', '.join(names())}")
+    if name not in OF_STATSMODELS:
+        with files(__name__).joinpath(f"{name}.csv").open("rb") as file:
+            return read_csv(file)
+    with files("statsmodels").joinpath("datasets", name, f"{name}.csv").open("rb") as file:
+        return read_csv(file, **OF_STATSMODELS[name]).reset_index(drop=True)
 
 
-def read_csv(source: Any) -> pd.DataFrame:
+def read_csv(source: Any, **written: Any) -> pd.DataFrame:
     """Read comma-separated values, each number as its nearest double."""
     major, minor = (int(part) for part in pd.__version__.split(".")[:2])
     # pandas reads exactly by default since 3.1 and warns there when asked to
     exact: Any = {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
-    return pd.read_csv(source, **exact)
+    return pd.read_csv(source, **exact, **written)

@@ -265,6 +265,5 @@ def constrained_covariance(
 
     _refuse_refits(cov_type)
     fit, constraint = found.fit, found.constraint
-    assert constraint is not None
     arguments = (objective, fit.theta, fit.evaluation, model.nobs, model._frequency)
     return row_covariance(model, cov_type, ConstrainedContext(*arguments, constraint.Q), keywords), keywords.names

@@ -143,7 +143,6 @@ def check_covariance(found: ReducedEstimate, cov_type: str, objective: Objective
     The scores of separated rows are all but zero at a bias-reduced estimate, as they would be at infinity, and their
     squares say nothing about its variance.
     """
-    assert found.reduction is not None
     option = f'bias_reduction="{found.reduction.kind}"'
     if cov_type in REFITS:
         raise NotImplementedError(f'cov_type="{cov_type}" with {option} is not available: use "expected"')

@@ -17,7 +17,7 @@ import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.core.rows import streamed
 from glmclf.data.source import base
-from glmclf.errors import DataError, DataWarning
+from glmclf.errors import CollinearityWarning, DataError, DataWarning
 
 RTOL, ATOL = 1e-10, 1e-12  # sums in another order
 ENDS = [0, 90, 90, 91, 230, 300]
@@ -410,6 +410,19 @@ def test_models_that_are_not_nested(weights):
     bayes = {"families": {"z": "gaussian"}, "missing": "drop"}
     e, f = fits(LDA, "k ~ x + z", **weights, missing="drop"), fits(NaiveBayes, "k ~ x + z", **bayes, **weights)
     assert_same(e[1].compare_vuong(f[1]), e[0].compare_vuong(f[0]))
+
+
+def test_hauck_donner_with_a_large_offset_and_a_column_that_is_left_out():
+    t = TABLE.assign(u=(TABLE.g == "a") + 0, v=(TABLE.g != "a") + 0, m=(TABLE.h == "u") + 0, n=(TABLE.h != "u") + 0)
+    large = t.assign(o=np.round(t.o) + 1000)
+    with pytest.warns(CollinearityWarning):
+        several = [
+            Logit.from_formula("y ~ 0 + u + v + m + n + x", data, offset="o").fit()
+            for data in (t.assign(o=np.round(t.o)), large, halves(large))
+        ]
+    plain, one, two = (res.hauck_donner.loc[["m", "x"], "derivative"] for res in several)
+    assert_allclose(one, plain, rtol=1e-9)
+    assert_allclose(two, plain, rtol=1e-9)
 
 
 def halves(data):

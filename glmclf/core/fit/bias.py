@@ -57,7 +57,7 @@ class Reduction:
         return cls(stored["kind"], stored["penalised"], stored["flic"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReducedEstimate(Estimate):
     """A bias-reduced estimate. `fit` holds the plain log-likelihood, the observed information and the adjusted score.
 
@@ -66,12 +66,11 @@ class ReducedEstimate(Estimate):
     reduction : Reduction
     """
 
-    reduction: Reduction | None = None
+    reduction: Reduction
 
     @property
     def maximised(self) -> float | None:
         """The penalised log-likelihood, without the coefficients of counts; None where there is none."""
-        assert self.reduction is not None
         return self.reduction.penalised
 
     @property
@@ -82,7 +81,6 @@ class ReducedEstimate(Estimate):
     @property
     def flic(self) -> bool:
         """Whether the intercept was corrected."""
-        assert self.reduction is not None
         return self.reduction.flic
 
     @property
@@ -93,20 +91,17 @@ class ReducedEstimate(Estimate):
     @property
     def bias_reduction(self) -> str | None:
         """Kind of the bias reduction, "firth" or "median"."""
-        assert self.reduction is not None
         return self.reduction.kind
 
     @property
     def name(self) -> str:
         """Name of what was reduced, and whether the intercept was corrected."""
-        assert self.reduction is not None
         return REDUCTION_TITLES[self.reduction.kind] + (", FLIC" if self.flic else "")
 
     @property
     def notes(self) -> list[str]:
         """Sentences on how the bias was reduced, and what the numbers of the likelihood then are."""
         r = self.reduction
-        assert r is not None
         what = "Firth's, of the mean" if r.kind == "firth" else "of the median"
         notes = [
             f"The estimate is bias-reduced ({what}); log-likelihood, AIC, BIC and pseudo R-squared are the plain ones "
@@ -351,7 +346,6 @@ def with_corrected_intercept(found: ReducedEstimate, objective: Objective, colum
     theta = found.restored(-shift).fit.theta
     e = (objective if found.basis is None else objective.rotated(found.basis))(theta, False)
     evaluation = Evaluation(e.value, found.fit.evaluation.score, e.information)
-    assert found.reduction is not None
     fit = replace(found.fit, theta=theta, evaluation=evaluation)
     return replace(found, fit=fit, reduction=replace(found.reduction, flic=True))
 

@@ -95,7 +95,7 @@ class Constraint:
         return bool(fixed.all() and np.allclose(values, q, rtol=EQUATION_TOL, atol=EQUATION_TOL * (1.0 + np.abs(q))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConstrainedEstimate(Estimate):
     """The maximum under constraints, in the coordinates of `Estimate`.
 
@@ -106,24 +106,21 @@ class ConstrainedEstimate(Estimate):
     constraint : Constraint
     """
 
-    constraint: Constraint | None = None
+    constraint: Constraint
 
     @property
     def allows_no_slopes(self) -> bool:
         """Whether the model without regressors obeys the constraints."""
-        assert self.constraint is not None
         return self.constraint.null
 
     @property
     def equations(self) -> tuple[ndarray, ndarray]:
         """R and q of the constraints."""
-        assert self.constraint is not None
         return self.constraint.R, self.constraint.q
 
     @property
     def constraints(self) -> list[str]:
         """The constraints in words."""
-        assert self.constraint is not None
         return list(self.constraint.words)
 
     @property
@@ -133,17 +130,14 @@ class ConstrainedEstimate(Estimate):
 
     def free_count(self, lost: int) -> float:
         """Number of free parameters, each constraint one less."""
-        assert self.constraint is not None
         return len(self.fit.theta) - len(self.constraint.q) - lost
 
     def fixed(self, R: ndarray) -> tuple[ndarray, ndarray]:
         """Mask of the combinations that the constraints fix, and their values."""
-        assert self.constraint is not None
         return self.constraint.fixed(R)
 
     def implies(self, R: ndarray, q: ndarray) -> bool:
         """Whether the constraints imply R theta = q."""
-        assert self.constraint is not None
         return self.constraint.implies(R, q)
 
     @property
@@ -153,12 +147,10 @@ class ConstrainedEstimate(Estimate):
 
     def mapped(self, A: ndarray, inverse: ndarray, order: list[int]) -> Self:
         """The estimate of A theta, whose constraints keep their words."""
-        assert self.constraint is not None
         return replace(super().mapped(A, inverse, order), constraint=self.constraint.mapped(A, inverse))
 
     def to_dict(self) -> dict[str, Any]:
         """Record of the constraints for a file."""
-        assert self.constraint is not None
         return {"constraint": self.constraint.to_dict()}
 
 

@@ -42,8 +42,17 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     >>> inner.blocks.arrays[3], shift
     (array([ 0.5,  0. , -1. ]), array([1000000.]))
     """
+    less, shift = centring(objective, movable)
+    if not shift.any():
+        return objective, shift
+    blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
+    return type(objective)(objective.likelihood, blocks, objective.unit), shift
+
+
+def centring(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
+    """What is added to the offset to centre it, and the shift (p,) of the parameters: zeros where it is left alone."""
     k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
-    nothing = objective, np.zeros(k * q)
+    nothing = 0.0, np.zeros(k * q)
     if objective.blocks.arrays[3] is None or not k:
         return nothing
     c = np.array([_on_a_grid(*ends) for ends in zip(*objective.blocks.middle(3), strict=True)])
@@ -52,11 +61,7 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
     rounded = objective.blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
     a = None if rounded else _constant(objective.blocks.map(lambda X, *rest: (X,)), movable)
-    if a is None:
-        return nothing
-    blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
-    shift = np.outer(np.broadcast_to(c, q), a).ravel()
-    return type(objective)(objective.likelihood, blocks, objective.unit), shift
+    return nothing if a is None else (less, np.outer(np.broadcast_to(c, q), a).ravel())
 
 
 def _on_a_grid(middle: float, spread: float) -> float:

@@ -63,6 +63,11 @@ class Blocks:
         """``f(*arrays)`` in place of the arrays, row by row the same rows."""
         return Blocks(*f(*self.arrays), size=size or self.size, n_threads=self.n_threads)
 
+    def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], gone: Any) -> Blocks:
+        """Some rows: ``f(*arrays)`` gives their places and what is in place of their arrays; `gone` is what separation
+        rules out, by which a stream knows how many they are."""
+        return Blocks(*f(*self.arrays)[1], n_threads=self.n_threads)
+
     def with_codes(self, codes: Any, size: int | None = None) -> Blocks:
         """The rows with one more array."""
         return self.map(lambda *arrays: (*arrays, codes), size)

@@ -237,10 +237,9 @@ class Streamed(Blocks):
         """``f(*arrays)`` in place of the arrays of each part."""
         return Streamed(self.stream, self.counts, size or self.size, self.n_threads, (*self._of, f))
 
-    def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], counts: dict[int, int]) -> Streamed:
-        """Some rows: ``f(*arrays)`` gives their places in a part and what is in place of its arrays; `counts` says
-        how many they are."""
-        return Streamed(self.stream, counts, None, self.n_threads, (*self._of, Filter(f)))
+    def filter(self, f: Callable[..., tuple[np.ndarray, tuple]], gone: Any) -> Streamed:
+        """Some rows of each part, of which `gone`, its outcomes ruled out, says how many are left."""
+        return Streamed(self.stream, gone.left, None, self.n_threads, (*self._of, Filter(f)))
 
     def with_codes(self, codes: Any, size: int | None = None) -> Streamed:
         """The rows with the numbers of their clusters, which are made part by part.

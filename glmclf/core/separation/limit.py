@@ -222,7 +222,7 @@ def limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarra
     blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)
     if blocks.streamed:
         left = partial(_left_of_part, cone, objective.likelihood.n_eta + 1, kept, several)
-        blocks = blocks.filter(left, gone.left)
+        blocks = blocks.filter(left, gone)
         rows: Any = Elsewhere((blocks.n,))
     else:
         rows, arrays = _left(gone, kept, several, *blocks.arrays)

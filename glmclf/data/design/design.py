@@ -21,7 +21,7 @@ from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, fro
 from glmclf.data.derivatives.design import refuse_variable, slope
 from glmclf.data.design.arrays import rows_by_place, sums_up
 from glmclf.data.design.records import VERSION, check_version
-from glmclf.data.formula.evaluate import raw_missing, scattered, value_of
+from glmclf.data.formula.evaluate import label_columns, raw_missing, scattered, value_of
 from glmclf.data.formula.factors import Factor, Value
 from glmclf.data.formula.parse import Parsed, codings
 from glmclf.data.formula.terms import Subterm, Variable, match
@@ -93,19 +93,19 @@ class TableDesign:
         }
 
     def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
-        columns = {}
+        columns, labels = {}, self.label_columns
         for name, known in self.columns.items():
             if name not in frame.columns:
                 raise DataError(
                     f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
                 )
-            columns[name] = match(read_column(frame[name], name), known, name, self._only_labels(name))
+            columns[name] = match(read_column(frame[name], name), known, name, name in labels)
         return columns
 
-    def _only_labels(self, name: str) -> bool:
-        """Whether a column is used as a factor only, where its levels are checked one by one."""
-        uses = [f.expression for f in self.factors.values() if name in f.expression.columns]
-        return all(name in (e.bare, e.categorised) for e in uses)
+    @property
+    def label_columns(self) -> set[str]:
+        """Columns that are used as factors only."""
+        return label_columns(f.expression for f in self.factors.values())
 
     def __deepcopy__(self, memo: Any) -> Self:
         return self  # nothing changes a design, and the caller's functions may refuse to be pickled

@@ -66,20 +66,22 @@ def choose_terms(
     FormulaError
         Two tables with a common factor, a column taken twice, a column of the block elsewhere.
     """
-    terms = [Term(codes, _called(codes, words)) for codes in right if not (len(codes) == 1 and codes[0] in block)]
+    counted = set(block)
+    terms = [Term(codes, _called(codes, words)) for codes in right if not (len(codes) == 1 and codes[0] in counted)]
     _refuse_counted(terms, {str(bound[code].bare) for code in block}, bound)
     tables = [set(t.codes) for t in terms if len(t.codes) > 1]
-    kept = [t for t in terms if not any(set(t.codes) < table for table in tables)]
-    for term in terms:
-        if term not in kept:
+    absorbed = [any(set(t.codes) < table for table in tables) for t in terms]
+    kept = [t for t, inside in zip(terms, absorbed, strict=True) if not inside]
+    for term, inside in zip(terms, absorbed, strict=True):
+        if inside:
             table = next(t for t in kept if set(term.codes) < set(t.codes))
             notes.append(f"{term.name} is part of the joint table {table.name}, which absorbs it")
     _refuse_shared(kept, bound)
     _note_shared(kept, bound, notes)
     if not block:
         return kept
-    place = next((i for i, codes in enumerate(right) if codes[0] in block), len(right))
-    before = [t for t in kept if right.index(t.codes) < place]
+    first = set(itertools.takewhile(lambda codes: codes[0] not in counted, right))
+    before = [t for t in kept if t.codes in first]
     return [*before, Term(tuple(block), _called(block, words), True), *kept[len(before) :]]
 
 

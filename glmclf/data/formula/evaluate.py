@@ -42,6 +42,12 @@ def scattered(values: ndarray, keep: ndarray) -> ndarray:
     return out
 
 
+def label_columns(expressions: Iterable[Expression]) -> set[str]:
+    """Columns that are used as factors only, where levels are checked one by one."""
+    uses = [(name, name in (e.bare, e.categorised)) for e in expressions for name in e.columns]
+    return {name for name, _ in uses} - {name for name, as_factor in uses if not as_factor}
+
+
 def variable(column: Column, only_labels: bool) -> Variable:
     if column.kind == "category" and not only_labels:
         return Variable("category", column.values.categories.tolist(), bool(column.values.ordered))

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from patsy import ContrastMatrix, DesignInfo, ModelDesc, PatsyError, Term
+from patsy import ContrastMatrix, DesignInfo, PatsyError, Term
 from patsy.build import design_matrix_builders
+from patsy.desc import Evaluator, IntermediateExpr
 from patsy.design_info import FactorInfo, SubtermInfo
+from patsy.parse_formula import parse_formula as parsed_tree
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Box, Factor
@@ -75,11 +77,44 @@ def _parsed(formula: Any, intercept: bool) -> Parsed:
 def _described(formula: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Terms of both sides, as patsy reads them, each by the codes of its factors."""
     try:
-        found = ModelDesc.from_formula(formula)
-    except (PatsyError, SyntaxError, tokenize.TokenError, RecursionError) as error:
+        found = _evaluator().eval(parsed_tree(formula), require_evalexpr=False)
+    except (PatsyError, SyntaxError, tokenize.TokenError) as error:
         raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
+    except RecursionError:
+        raise FormulaError(f'the formula "{formula[:200]}..." is nested too deeply: only sums may be long.') from None
     sides = (found.lhs_termlist, found.rhs_termlist)
     return tuple(tuple(tuple(f.name() for f in term.factors) for term in side) for side in sides)
+
+
+def _evaluator() -> Evaluator:
+    """patsy's evaluator, whose sums may be of any length."""
+    evaluator = Evaluator()
+    for sign in "+-":
+        evaluator.add_op(sign, 2, _sum)
+    return evaluator
+
+
+def _sum(evaluator: Evaluator, tree: Any) -> IntermediateExpr:
+    """Value of a sum: patsy's own descends a level for each term, and looks at all earlier terms once more."""
+    chain = []
+    while tree.type in ("+", "-") and len(tree.args) == 2:
+        chain.append(tree)
+        tree = tree.args[0]
+    first = evaluator.eval(tree)
+    terms, intercept = dict.fromkeys(first.terms), (first.intercept, first.intercept_origin, first.intercept_removed)
+    for node in reversed(chain):
+        adds, right = node.type == "+", node.args[1]
+        if right.type == "ZERO":
+            intercept = (False, None, True) if adds else (True, right, False)
+            continue
+        value = evaluator.eval(right)
+        if adds:
+            terms.update(dict.fromkeys(value.terms))
+        else:
+            terms = {term: None for term in terms if term not in value.terms}
+        if value.intercept:
+            intercept = (True, value.intercept_origin, False) if adds else (False, None, True)
+    return IntermediateExpr(*intercept, terms)
 
 
 def written_order(formula: str) -> list[str]:

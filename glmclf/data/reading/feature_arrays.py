@@ -92,7 +92,8 @@ def read_feature_arrays(
         raise DataError("exog has no features: every column has one level in the rows used.")
     design = FeatureDesign(features, None, " + ".join(beside.left), builder.factors, {}, missing, dropped)
     names = dict.fromkeys(name for f in builder.factors.values() for name in f.expression.columns)
-    design.columns = {name: variable(reading.table[name], design._only_labels(name)) for name in names}
+    labels = design.label_columns
+    design.columns = {name: variable(reading.table[name], name in labels) for name in names}
     check_names(design)
     return read_features_of(design, builder, made, [*notes, *getattr(made, "notes", [])], None)
 

@@ -164,8 +164,9 @@ def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> l
     names = list(multinomial)
     if len(names) < 2 or len(set(names)) < len(names):
         raise DataError(f"multinomial= needs two or more different columns of counts, found {quoted(names)}.")
+    there = set(columns)
     for name in names:
-        if name not in columns:
+        if name not in there:
             raise DataError(f'multinomial= names "{name}", which is no column. {close_to(name, columns)}')
     listed = {expressions.bare_column(code): code for code in codes}
     return [listed.get(name) or code_of(name) for name in names]

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from glmclf.data.design.design import Design, build_design
+from glmclf.data.formula.evaluate import label_columns
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.memory import memorise_all
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
@@ -218,14 +219,8 @@ def designed(parsed: Parsed, formula: str, reader: Reader, survey: TableSummary)
 
 def variables(factors: Mapping[str, Any], survey: TableSummary) -> dict[str, Variable]:
     """The columns that factors use, as all parts show them."""
-    found = {}
+    found, labels = {}, label_columns(f.expression for f in factors.values())
     for name in dict.fromkeys(name for f in factors.values() for name in f.expression.columns):
         seen = survey.columns[name].variable
-        found[name] = Variable("category") if seen.kind == "category" and design_only_labels(factors, name) else seen
+        found[name] = Variable("category") if seen.kind == "category" and name in labels else seen
     return found
-
-
-def design_only_labels(factors: Mapping[str, Any], name: str) -> bool:
-    """Whether a column is used as a factor only."""
-    uses = [f.expression for f in factors.values() if name in f.expression.columns]
-    return all(name in (e.bare, e.categorised) for e in uses)

@@ -26,6 +26,7 @@ from glmclf.data.response.trials import counts_of
 from glmclf.data.source.base import Place
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import Column, read_column
+from glmclf.data.table.groups import grouping
 from glmclf.data.table.rows import ReadTable, RowMask, read_extras, weigh
 
 
@@ -104,7 +105,7 @@ class Reader:
         """Digests of the columns that are read, by which a source is known again; a table in memory is read once."""
         if not self.part:
             return None
-        groups = {name: frame[name] for name in self.beside if name not in table}
+        groups = {name: grouping(name, frame) for name in self.beside if name not in table}
         return Digests.of(table | groups | {self.extras[keyword]: values for keyword, values in beside.items()})
 
     def settled(self, given: pd.DataFrame, stage: str) -> Settled:
@@ -215,7 +216,7 @@ class Reader:
         if not reading.rows.keep.any():
             return (digests,)
         frame, keep = reading.frame, reading.rows.selection
-        groups = [frame[name] if keep is None else frame[name][keep] for name in self.beside]
+        groups = [grouping(name, frame if keep is None else frame[keep]) for name in self.beside]
         return (*self._rows(Settled(reading, values)), *groups, digests)
 
     def _rows(self, settled: Settled) -> Observations:

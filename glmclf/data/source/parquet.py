@@ -16,6 +16,7 @@ from glmclf.data.source.base import Place, Source, needed
 from glmclf.data.source.digests import AGAIN
 from glmclf.data.source.paths import SUFFIXES, paths_of, short, suffix_of
 from glmclf.data.source.schema import one_schema
+from glmclf.data.table.arrow import as_pandas
 from glmclf.data.table.frame import quoted, with_digits
 from glmclf.errors import DataError
 
@@ -90,7 +91,7 @@ class Parquet(Source):
             of = f" ({' to '.join([files[0], *files[1:][-1:]])})" if files else ""
             place, whole = Place(number, f"part {number + 1}{of}"), pyarrow.Table.from_batches([b.rows for b in some])
             try:
-                table = with_digits(whole.to_pandas(ignore_metadata=self._plain, split_blocks=True), whole)
+                table = with_digits(as_pandas(whole, ignore_metadata=self._plain, split_blocks=True), whole)
             except (ValueError, pyarrow.ArrowException) as error:
                 raise DataError(f"{place} of {self.kind}{_because(error)}") from error
             stop = start + step * len(table)
@@ -104,7 +105,7 @@ class Parquet(Source):
             raise DataError(f"{self.kind}: {said}")
         try:
             rows = self._dataset.to_table()
-            table = with_digits(rows.to_pandas(ignore_metadata=self._plain), rows)
+            table = with_digits(as_pandas(rows, ignore_metadata=self._plain), rows)
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.kind}{_because(error)}") from error
         return self._labelled(table)

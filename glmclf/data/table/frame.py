@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.table.arrow import Unreadable, as_pandas, attempt, categorical, constant, is_dictionary, is_stiff
 from glmclf.errors import DataError
 
 MAX_EXACT_INTEGER = 2**53  # whole number up to which each is a float
@@ -90,7 +91,23 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
         raise DataError(f"column names occur more than once: {quoted(repeated)}. Rename or drop the copies.")
     if len(frame) == 0 and not empty:
         raise DataError(f"the table has no rows (columns: {quoted(list(frame.columns))}).")
-    return frame
+    return _with_types_of_pandas(frame)
+
+
+def _with_types_of_pandas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with pandas' own types for columns of Arrow that pandas can do little with; as it is without such."""
+    arrow = [d for d in set(frame.dtypes) if isinstance(d, pd.ArrowDtype) and is_stiff(d.pyarrow_dtype)]
+    names = [name for name, dtype in frame.dtypes.items() if dtype in arrow] if arrow else []
+    return frame.assign(**{name: _of_arrow(frame[name], name) for name in names}) if names else frame
+
+
+def _of_arrow(series: pd.Series, name: Any) -> pd.Series:
+    """A column of Arrow in a pandas frame in pandas' own types."""
+    column = series.array.__arrow_array__()
+    values, error = attempt(lambda: categorical(column) if is_dictionary(column.type) else column.to_pandas().array)
+    if error is not None:
+        values = constant(Unreadable(series.dtype, error), len(series))
+    return pd.Series(values, index=series.index, name=name)
 
 
 def _converted(data: Any, scalars: bool) -> pd.DataFrame:
@@ -127,8 +144,10 @@ def _from_mapping(data: Mapping[Any, Any], scalars: bool) -> pd.DataFrame:
 def _through_narwhals(data: Any) -> pd.DataFrame:
     import narwhals
 
-    if type(data).__name__ == "RecordBatch":  # pyarrow's, which narwhals does not read
+    if type(data).__name__ == "RecordBatch":
         data = sys.modules["pyarrow"].Table.from_batches([data])
+    if _module(data) == "pyarrow" and hasattr(data, "to_batches"):
+        return with_digits(as_pandas(data), data)
     try:
         frame: Any = narwhals.from_native(data)
     except TypeError:
@@ -139,7 +158,21 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
     loose = [name for name, dtype in frame.schema.items() if dtype == narwhals.Categorical]
     if loose:
         frame = frame.with_columns(narwhals.col(*loose).cast(narwhals.String))
-    return with_digits(frame.to_pandas(), frame)
+    read, error = attempt(frame.to_pandas)
+    return with_digits(read if error is None else _column_by_column(frame), frame)
+
+
+def _column_by_column(frame: Any) -> pd.DataFrame:
+    """A frame that pandas cannot hold as it is: columns of which that is so as Python's objects, or `Unreadable`."""
+    columns = {}
+    for name in frame.columns:
+        values, error = attempt(frame[name].to_pandas)
+        if error is not None:
+            found, _ = attempt(frame[name].to_list)
+            values = constant(Unreadable(frame[name].dtype, error), len(frame))
+            values = values if found is None else pd.Series(found, dtype=object)
+        columns[name] = values
+    return pd.DataFrame(columns)
 
 
 def with_digits(read: pd.DataFrame, table: Any) -> pd.DataFrame:
@@ -386,7 +419,7 @@ def _read_arrow(series: pd.Series, name: Any) -> Column:
     dtype: Any = series.dtype
     kind, types = dtype.pyarrow_dtype, pyarrow.types
     if types.is_dictionary(kind):
-        return read_column(series.astype(pd.ArrowDtype(kind.value_type)), name)
+        return read_column(_of_arrow(series, name), name)
     if types.is_boolean(kind):
         return _read_numbers(series, "b")
     if types.is_integer(kind):
@@ -400,7 +433,9 @@ def _read_arrow(series: pd.Series, name: Any) -> Column:
         raise DataError(f'column "{name}" holds nested values ({dtype}). Expand them into columns first.')
     if types.is_temporal(kind):
         return Column(series, _mask(series.isna().to_numpy(dtype=bool)), "other")
-    return _read_labels(series, name)
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _read_labels(series, name)
+    return read_column(_of_arrow(series, name), name)
 
 
 NUMBER_TYPES = (numbers.Real, Decimal, np.bool_)
@@ -414,6 +449,8 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
     missing = pd.isna(values)
     found = values[~missing]
     types = {type(value) for value in found}
+    if Unreadable in types:
+        raise found[0].error(name)
     if any(issubclass(t, (complex, np.complexfloating)) for t in types):
         raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
     if any(issubclass(t, (list, tuple, dict, set, ndarray)) for t in types):

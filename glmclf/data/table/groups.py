@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.table.frame import align, as_frame, as_series, matched
+from glmclf.data.table.frame import align, as_frame, as_series, matched, read_column
 from glmclf.errors import MissingDataError
 
 GROUPING_TYPES = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
@@ -109,6 +109,16 @@ def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
     if series.dtype == object and series.map(pd.api.types.is_hashable).all():
         return series.to_numpy()
     return align(variable, name="groups", frame=frame)
+
+
+def grouping(name: str, part: pd.DataFrame) -> pd.Series:
+    """A column of groups in a part of a table, refused where its values cannot be compared."""
+    series = part[name]
+    odd = series.dtype == object and not series.map(pd.api.types.is_hashable).all()
+    if odd or series.dtype.kind == "f" or (isinstance(series.dtype, pd.ArrowDtype) and series.dtype.kind == "O"):
+        values = read_column(series, name).marked()
+        return pd.Series(values, index=series.index, name=name)
+    return series
 
 
 def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:

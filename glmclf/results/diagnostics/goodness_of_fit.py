@@ -226,7 +226,6 @@ def _estimated(found: Estimate, res: Any) -> Estimated | None:
 @_estimated.register
 def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
     objective, theta, evaluation, basis = _at_the_estimate(res)
-    assert found.constraint is not None
     free = into_basis(basis, free_directions(found.constraint.R))
     root = root_within(found.constraint.Q, evaluation.information)
     return Estimated(objective, theta, root, basis, free, res._state.places)

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES
 from glmclf.core.design.product import rotated
-from glmclf.core.fit.offsets import centred
+from glmclf.core.fit.offsets import centring
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
@@ -95,47 +95,28 @@ def expected_covariance(res: Any) -> ndarray:
 
 def undecided_rows(res: Any) -> Blocks:
     """Blocks of the design, in the fit's coordinates and as given, trials, offset, weights; without decided rows."""
-    gone = res._state.estimate.ruled_out
-    if res.model._rows.streamed:
-        return undecided_in_stream(res)
-    objective, shift = centred(res.model._objective(columns=res._state.columns))
-    r = res.model._rows if gone is not None or shift.any() else res.model._counted()[0]
-    offset = objective.blocks.arrays[3] if r is res.model._rows else r.offset
-    Z = r.X if res._state.basis is None else rotated(r.X, res._state.basis)
-    arrays = [Z, r.X, r.trials, offset, r.weights]
-    if gone is None:
-        return Blocks(*arrays, size=res.model._block_size)
-    if res.model._likelihood.n_eta == 1:
-        rows = np.flatnonzero(~gone.any(axis=1))
-        return Blocks(*(None if a is None else a[rows] for a in arrays))
-    from glmclf.core.separation.limit import offset_of_all
-
-    arrays[3] = offset_of_all(gone, offset)
-    return Blocks(*arrays, size=res.model._block_size)
-
-
-def undecided_in_stream(res: Any) -> Blocks:
-    """Apply `undecided_rows` to a fit to a stream."""
-    blocks, basis = centred(res.model._objective())[0].blocks, res._state.basis
-    K, found = res.model._likelihood.n_eta + 1, res._state.estimate
-    several = K > 2
+    model, found, basis = res.model, res._state.estimate, res._state.basis
+    less, shift = centring(model._objective(columns=res._state.columns))
+    blocks = model._objective(distinct=found.is_finite and not shift.any()).blocks
 
     def both(X, y, m, offset, w):
-        return X if basis is None else rotated(X, basis), X, m, offset, w
+        return X if basis is None else rotated(X, basis), X, m, None if offset is None else offset + less, w
+
+    if found.is_finite:
+        blocks = blocks.map(both)
+        return blocks if basis is None else blocks.rechunk(min(blocks.size, blocks.arrays[0].block_size))
+    from glmclf.core.separation.limit import offset_of_all
+
+    def of_outcomes(X, y, m, offset, w):
+        Z, X, m, offset, w = both(X, y, m, offset, w)
+        return Z, X, m, offset_of_all(res._gone_in(X), offset), w
 
     def left(X, y, m, offset, w):
-        out = found.rules_out(X, K)
-        if several:
-            return both(X, y, m, offset_of_all(out, offset), w)
-        rows = np.flatnonzero(~out.any(axis=1))
+        rows = np.flatnonzero(~res._gone_in(X).any(axis=1))
         some = (None if a is None else a[rows] for a in (y, m, offset, w))
         return rows, both(X.subset(rows), *some)
 
-    if found.is_finite:
-        return blocks.map(both)
-    from glmclf.core.separation.limit import offset_of_all
-
-    return blocks.map(left) if several else blocks.filter(left, found.ruled_out.left)
+    return blocks.map(of_outcomes) if model._likelihood.n_eta > 1 else blocks.filter(left, found.ruled_out)
 
 
 def flagged(res: Any) -> list[list[Any]]:

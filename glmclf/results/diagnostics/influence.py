@@ -55,7 +55,6 @@ def _influences(found: Estimate, res: Any, pattern: ndarray | None) -> Influence
 
 @_influences.register
 def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | None) -> Influences:
-    assert found.constraint is not None
     return constrained_influence(*_at_the_estimate(res, pattern), found.constraint.Q, res.model._frequency)
 
 

@@ -163,8 +163,9 @@ class LinearPredictors:
                 f"the table has no column {quoted(lost)}, which the model needs. {close_to(lost[0], frame.columns)}"
             )
         chosen = {name: frame[names[name]] for name in self.design.variables}
-        for name, column in getattr(self.design, "columns", {}).items():
-            if column.kind == "label" and self.design._only_labels(name):
+        labels = self.design.label_columns if hasattr(self.design, "columns") else ()
+        for name in labels:
+            if self.design.columns[name].kind == "label":
                 read = read_column(chosen[name], name)
                 if isinstance(read.values, pd.Categorical) and read.kind == "label":
                     chosen[name] = pd.Series(read.values, index=frame.index)
