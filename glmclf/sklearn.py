@@ -18,6 +18,7 @@ from numpy import ndarray
 
 import glmclf
 from glmclf import registry
+from glmclf.checks import check_choice
 from glmclf.data.formula.parse import parse_formula
 from glmclf.data.reading.features import code_of
 from glmclf.data.table.frame import as_frame
@@ -148,8 +149,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             return registry.model_class(registry.LOWER_CASE[self.model.lower()])
         if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
             return self.model
-        known = ", ".join(map(repr, registry.LOWER_CASE))
-        raise ValueError(f"model={self.model!r}: choose one of {known}, or a class of glmclf")
+        known = ", ".join(f'"{name}"' for name in registry.LOWER_CASE)
+        raise ValueError(f"model={self.model!r}: choose {known} or a class of glmclf")
 
     def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
         """Split the options: keywords of the model, the name of the method that fits it, and keywords of the method."""
@@ -227,8 +228,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
         """Keyword in which the model takes `sample_weight`."""
-        if self.weight_type not in ("weights", "freq_weights"):
-            raise ValueError(f'weight_type={self.weight_type!r}: choose "weights" or "freq_weights"')
+        check_choice("weight_type", self.weight_type, ("weights", "freq_weights"))
         if sample_weight is None:
             return {}
         if {"weights", "freq_weights"} & {*keywords}:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import MAX_NAMES
+from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -27,6 +27,7 @@ from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import (
     CollinearityError,
     CollinearityWarning,
@@ -64,6 +65,11 @@ from glmclf.results.separation import Separation, separation_report
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
 
+
+
+def check_prediction(which: Any) -> None:
+    """Raise ValueError for a kind of prediction that a model does not have."""
+    check_choice("which", which, ("mean", "linear", "var"), '"mean", "linear", "var" or, of a result, "class"')
 
 
 class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
@@ -243,7 +249,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Align an offset with rows of the design: a Series by label where the rows have labels, else by position."""
         if isinstance(offset, pd.Series) and (exog is None or isinstance(exog, pd.DataFrame)):
             offset = align(offset, name="offset", frame=self._fit_table() if exog is None else exog)
-        return np.asarray(offset, dtype=float)
+        return offset_of_new_rows(offset)
 
     def _in_order(self, params):
         """Reorder labelled parameters to the model's order; return any others unchanged."""
@@ -331,7 +337,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         n_threads: int | None = None,
         progress: bool = False,
         callback: Callable | None = None,
-        disp: bool = False,
+        disp: bool | int = False,
         flic: bool = False,
         refine: bool | None = None,
         seed: Any = None,

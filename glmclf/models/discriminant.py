@@ -144,8 +144,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def _target(self, target) -> str | list[list[float]]:
         if isinstance(target, str):
-            if target not in TARGETS:
-                raise ValueError(f'target={target!r}: choose "diag", "identity" or a covariance matrix')
+            check_choice("target", target, TARGETS, '"diag", "identity" or a covariance matrix')
             return target
         if isinstance(target, pd.DataFrame):
             names = self.feature_names
@@ -288,8 +287,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             raise NotImplementedError(
                 f'bias_reduction="{wanted}" is for {registry.listed(registry.REGRESSIONS)}; LDA: "exact"'
             )
-        if wanted != "exact":
-            raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')
+        check_choice("bias_reduction", wanted, ("exact",))
         o = self._options
         if not self._pooled or o["covariance"] != "full" or self._regularised(o):
             raise NotImplementedError(

@@ -17,7 +17,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
-from glmclf.models.base import Model
+from glmclf.models.base import Model, check_prediction
 from glmclf.models.levelled import LevelledModel
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
@@ -336,15 +336,12 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
         """Predictions from the linear predictors of all classes, the reference first."""
+        check_prediction(which)
         if which == "linear":
             return Multinomial.log_odds(eta)[:, self._order]
         with np.errstate(invalid="ignore"):
             _, p, q = Multinomial.possible(eta)
-        if which == "mean":
-            return p[:, self._order]
-        if which == "var":
-            return (p * q)[:, self._order]
-        raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
+        return (p if which == "mean" else p * q)[:, self._order]
 
 
 def _with_offset(eta: ndarray, offset) -> ndarray:

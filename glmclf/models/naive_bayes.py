@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_truth
 from glmclf.core.gaussian.moments import class_ends
 from glmclf.core.naive_bayes.families import (
     FAMILY_CLASSES,
@@ -69,11 +69,13 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     families : dict, optional
         Family of a feature by term or column: "gaussian", "bernoulli", "categorical", "poisson", "exponential" or
         "gamma". By default bools, and numbers that are all 0 or 1, are bernoulli, labels and ``C()`` categorical, other
-        numbers gaussian. In a formula ``a:b`` of categories is one joint table over the crossed levels.
+        numbers gaussian. A bool, or what is bernoulli here, has 0 and 1, whichever of them occur. In a formula ``a:b``
+        of categories is one joint table over the crossed levels.
     multinomial : list of str, optional
         Columns of counts that make one block, conditional on their sum.
     smoothing : float
-        a >= 0: a pseudo-count for each cell of tables and multinomials; .5 on slopes of one table is Firth's.
+        a >= 0: a pseudo-count for each cell of tables and multinomials; .5 on slopes of one table is Firth's. Levels
+        that a categorical column or ``C(x, levels=)`` declares count without rows, too.
     unknown : {"raise", "missing"}
         What a level is, in rows to predict, that the rows of the fit did not have: an error, or a missing value.
     covariance : {"diag"}
@@ -152,7 +154,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _reading(self, coding: dict[str, Any]) -> dict[str, Any]:
         options = {name: coding[name] for name in ("families", "multinomial", "pooled")}
-        return {"response": self._coder(coding), **options}
+        smoothed = _number(coding["smoothing"], "smoothing", 0.0, MAX_SMOOTHING) > 0
+        return {"response": self._coder(coding), "smoothed": smoothed, **options}
 
     def _split(self, keywords):
         _check_words({**self._coding, **keywords})
@@ -389,8 +392,7 @@ def _check_words(options: Mapping[str, Any]) -> None:
     if covariance != "diag":
         raise ValueError(f'covariance={covariance!r}: NaiveBayes has "diag" only')
     check_choice("unknown", unknown, ("raise", "missing"))
-    if not isinstance(options["pooled"], (bool, np.bool_)):
-        raise ValueError(f"pooled={options['pooled']!r}: choose True or False")
+    check_truth("pooled", options["pooled"])
 
 
 def _family(feature: Feature, pooled: bool) -> Family:

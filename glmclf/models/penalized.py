@@ -79,7 +79,7 @@ class Regularization(Inputs):
         maxiter: int = 200,
         tol: float | None = None,
         n_threads: int | None = None,
-        disp: bool = False,
+        disp: bool | int = False,
     ) -> Any:
         """Ridge, lasso or elastic net: the maximum of ``llf/N - alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``.
 

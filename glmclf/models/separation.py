@@ -75,5 +75,6 @@ def _class(model: str | type[Model]) -> type[Model]:
         return model
     known = registry.lower_case(*registry.REGRESSIONS)
     if not isinstance(model, str) or model.lower() not in known:
-        raise ValueError(f"model={model!r}: choose one of {', '.join(map(repr, known))}, or one of these classes")
+        words = ", ".join(f'"{name}"' for name in known)
+        raise ValueError(f"model={model!r}: choose {words} or one of these classes")
     return registry.model_class(registry.LOWER_CASE[model.lower()])

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf.checks import check_choice
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
-from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
+from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,7 +184,7 @@ def _mark(ax: Axes, curve: RocCurve, rule: str, colour: str, mark: str) -> None:
     best = curve.cut_points().loc[rule]
     x, y = 1 - best["specificity"], best["sensitivity"]
     ax.plot([x], [y], mark, color=colour, markersize=7, markeredgecolor="white", zorder=20)
-    text = f"p > {layout.number(best['threshold'])}"
+    text = f"p > {with_minus(best['threshold'])}"
     ax.annotate(text, (x, y), xytext=(8, -4), textcoords="offset points", va="top", fontsize=layout.small(ax))
 
 

@@ -10,11 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import true_or_false
+from glmclf.data.table.frame import close_to
+from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.comparison.regression_table import OMITTED
 from glmclf.results.margins.effects import MarginalEffects
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +39,7 @@ class Rows(NamedTuple):
 
 
 # ---------------------------------------------------------------------------------------------------- coefficients
+@true_or_false
 def coefficients(
     res: Any,
     exponentiate: bool = False,
@@ -196,6 +201,7 @@ def _title(fits: Mapping[str, Any]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- margins
+@true_or_false
 def margins(res: Any, *, alpha: float = 0.05, panels: bool = False, ax: Any = None, **options: Any) -> Figure:
     """Forest plot of marginal effects with confidence intervals: a row for each variable, a mark for each level.
 
@@ -262,12 +268,8 @@ def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
     if not isinstance(index, pd.MultiIndex):
         return names, variables
     heads = [str(name) for name in index.names[:-1]]
-    settings = [", ".join(f"{h} = {_value(v)}" for h, v in zip(heads, row)) for row in index.to_flat_index()]
+    settings = [", ".join(f"{h} = {value_text(v)}" for h, v in zip(heads, row)) for row in index.to_flat_index()]
     return settings if len(variables) == 1 else [f"{n}, {s}" for n, s in zip(names, settings)], variables
-
-
-def _value(v: Any) -> str:
-    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
 
 
 # --------------------------------------------------------------------------------------------------------- drawing

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice, is_whole
+from glmclf.checks import check_choice, check_whole
+from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,8 +74,7 @@ def regularization(
             "regularization() draws what fit_regularized(alphas=...) or fit_regularized_cv() gave; found "
             f"{type(found).__name__}"
         )
-    if not is_whole(label, 0):
-        raise ValueError(f"label={label!r}: how many coefficients have their name, 0 or more")
+    check_whole("label", label, 0, "how many coefficients have their name")
     if part is not None:
         check_choice("part", part, PARTS)
     cv = found if isinstance(found, RegularizationCV) else None
@@ -207,4 +208,4 @@ def _chosen(ax: Axes, cv: RegularizationCV) -> None:
     for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
         if alpha > 0:
             style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
-            ax.axvline(alpha, label=f"alpha_{name} = {layout.number(alpha)}", **style)
+            ax.axvline(alpha, label=f"alpha_{name} = {with_minus(alpha)}", **style)

@@ -383,6 +383,19 @@ def test_regularised_covariance_is_the_delta_methods(option, n):
 
 
 @every_structure
+@pytest.mark.parametrize("options", [{}, {"priors": np.array([0.2, 0.3, 0.5])}], ids=str)
+def test_products_without_the_matrix(kind, pooled, options, monkeypatch):
+    """Of many coefficients J V is computed from the classes' matrices, or from blocks of columns."""
+    g = fit_gaussian(moments_of(*simulated()), kind, pooled, **options)
+    V, exact = DiscriminantCovariance(g), delta_method(g)
+    J = np.random.default_rng(3).normal(size=(4, len(V))) / np.sqrt(np.diag(exact))
+    monkeypatch.setattr("glmclf.core.discriminant.logit.MAX_FORMED_COEFFICIENTS", 0)
+    monkeypatch.setattr("glmclf.core.discriminant.logit.MAX_BLOCK_NUMBERS", 3 * len(V))
+    assert_allclose((J @ V) / np.sqrt(np.diag(exact)), J @ exact / np.sqrt(np.diag(exact)), rtol=0, atol=1e-11)
+    assert_allclose(V.diagonal(), np.diag(exact), rtol=1e-11)
+
+
+@every_structure
 def test_blocks_and_origins(kind, pooled):
     g = fit_gaussian(moments_of(*simulated()), kind, pooled)
     V, rng = DiscriminantCovariance(g), np.random.default_rng(1)

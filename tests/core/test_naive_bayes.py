@@ -440,6 +440,8 @@ def test_variance_of_log_odds_follows_from_the_covariance(pooled):
     assert_allclose(Z @ fit.coefficients().T, joint[:, 1:] - joint[:, :1], rtol=1e-9, atol=1e-10)
     at = [0, 3, 4]
     assert_allclose(fit.covariance(at), V[:, at][..., at].reshape(6, 6))
+    J = np.random.default_rng(0).normal(size=(3, 2 * fit.M))
+    assert_allclose(fit.covariance_times(J), J @ fit.covariance(), rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("pooled", [False, True])

@@ -17,7 +17,7 @@ from glmclf.data.reading import arrays as arrays_module
 from glmclf.data.reading import read as read_module
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
-from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, UnseenLevelError
+from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
 
 
 def left(names, values):
@@ -1008,7 +1008,7 @@ def test_numbers_that_a_stray_word_made_text():
         for model in (glmclf.Logit, glmclf.NaiveBayes):
             with pytest.raises(DataError, match=words):
                 model.from_formula("y ~ x", data)
-        with pytest.warns(DataWarning, match='"few" is a column of text.*this is not: "1,5"'):
+        with pytest.raises(DataError, match='"few" is a column of text.*this is not: "1,5"'):
             glmclf.Logit.from_formula("y ~ few", data)
         assert len(glmclf.Logit.from_formula("y ~ code", data).exog_names) > 20  # a code, some of which are letters
         assert len(glmclf.Logit.from_formula("y ~ C(x)", data).exog_names) == 90  # as it was asked for

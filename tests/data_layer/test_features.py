@@ -200,7 +200,8 @@ def test_columns_with_odd_names():
 
 @pytest.mark.parametrize("right", ["1", "0", "C(one)"])
 def test_a_formula_without_features_is_refused(right):
-    with pytest.raises(FormulaError, match="has no features: name at least one"):
+    said = r'"C\(one\)" has one level' if right == "C(one)" else "$"
+    with pytest.raises(FormulaError, match=f"has no features: name at least one beside the intercept. ?{said}"):
         read(right, table().assign(one="a"))
 
 
@@ -212,42 +213,66 @@ def test_a_factor_of_one_level_is_left_out_with_a_note():
         sample.design.values({"x": [1.0], "one": ["q"]})
 
 
-@pytest.mark.parametrize(
-    "values, shown, other", [([1] * 60, "1", 0), ([0.0] * 60, "0", 1), ([True] * 60, "True", False)]
-)
-def test_a_constant_bernoulli_is_left_out_with_a_note(values, shown, other):
+@pytest.mark.parametrize("values, shown, other", [([1] * 60, "1", 0), ([0.0] * 60, "0", 1)])
+def test_constant_numbers_without_a_family_are_left_out_with_a_note(values, shown, other):
     data = table().assign(one=values)
-    for families in (None, {"one": "bernoulli"}):
-        sample = read("x + one", data, families=families)
-        assert names(sample) == ["x"]
-        assert len(sample.notes) == 1 and sample.notes[0].startswith(f"one has one level, {shown}")
-        for d in (sample.design, through_json(sample.design)):
-            assert d.values({"x": [1.0], "one": [values[0]]})[0].tolist() == [1.0]
-            assert d.values({"x": [1.0], "one": [other]}, unknown="missing")[0].tolist() == [1.0]
-            with pytest.raises(UnseenLevelError, match='"one" has level'):
-                d.values({"x": [1.0], "one": [other]})
-            with pytest.raises(DataError, match='no column "one"'):
-                d.values({"x": [1.0]})
-    with pytest.raises(FormulaError, match="has no features"):
+    sample = read("x + one", data)
+    assert names(sample) == ["x"]
+    assert len(sample.notes) == 1 and sample.notes[0].startswith(f"one has one level, {shown}")
+    for d in (sample.design, through_json(sample.design)):
+        assert d.values({"x": [1.0], "one": [values[0]]})[0].tolist() == [1.0]
+        assert d.values({"x": [1.0], "one": [other]}, unknown="missing")[0].tolist() == [1.0]
+        with pytest.raises(UnseenLevelError, match='"one" has level'):
+            d.values({"x": [1.0], "one": [other]})
+        with pytest.raises(DataError, match='no column "one"'):
+            d.values({"x": [1.0]})
+    with pytest.raises(FormulaError, match='has no features.*"one" has one level'):
         read("one", data)
+
+
+@pytest.mark.parametrize(
+    "values, families",
+    [([1] * 60, {"one": "bernoulli"}), ([0.0] * 60, {"one": "bernoulli"}), ([True] * 60, None), ([False] * 60, None)],
+)
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_a_declared_bernoulli_has_two_values_whichever_occur(values, families, smoothed):
+    sample = read("x + one", table().assign(one=values), families=families, smoothed=smoothed)
+    assert names(sample) == ["x", "one"] and not sample.notes and sample.design.features[1].family == "bernoulli"
+    for d in (sample.design, through_json(sample.design)):
+        for value in (0, 1):
+            assert d.values({"x": [1.0], "one": [type(values[0])(value)]})[1].tolist() == [value]
+
+
+@pytest.mark.parametrize(
+    "code, levels", [("k", ["u", "v", "w"]), ("C(k)", ["u", "v", "w"]), ("C(s, levels=['v', 't'])", ["v", "t"])]
+)
+def test_declared_levels_without_rows_stay_where_tables_are_smoothed(code, levels):
+    data = table().assign(s="v", k=pd.Categorical(["v", "u"] * 30, categories=["u", "v", "w"]))
+    smoothed, plain = (read(f"x + {code}", data, smoothed=on) for on in (True, False))
+    assert smoothed.design.features[1].levels == tuple(levels) and not smoothed.notes
+    there = [level for level in levels if level in ("u", "v")]
+    assert names(plain) == (["x", code] if len(there) > 1 else ["x"]) and plain.notes
+    assert read("x + s", data.assign(s=["v", "t"] * 30), smoothed=True, subset="s == 'v'").notes  # it declares nothing
+    X = data[["x", "k"]]
+    assert arrays(X, smoothed=True).design.features[1].levels == ("u", "v", "w")
 
 
 def test_a_bernoulli_is_constant_on_the_rows_used():
     data = table().assign(one=(np.arange(60) == 4), f=1 * (np.arange(60) != 4))
     assert names(read("x + one", data)) == ["x", "one"]
-    assert names(read("x + one", data, extras={"freq_weights": "f"})) == ["x"]
+    assert names(read("x + one", data.assign(one=1 * data.one), extras={"freq_weights": "f"})) == ["x"]
     data["one"] = data["one"].astype("boolean").mask(data.index == 4)
-    assert names(read("x + one", data)) == ["x"]
+    assert names(read("x + one", data)) == ["x", "one"]
     with pytest.raises(MissingDataError, match='"one" is missing in 1 rows'):
         read("x + one", data, missing="level")
     assert names(read("x + one", data.assign(one=2.0), families={"one": "bernoulli"})) == ["x", "one"]
     code = "np.column_stack([i, 0 * i])"
-    sample = read(code, families={f"{code}[1]": "bernoulli"})
-    assert names(sample) == [f"{code}[0]"] and "has one level, 0.0" in sample.notes[0]
+    assert names(read(code, families={f"{code}[1]": "bernoulli"})) == [f"{code}[0]", f"{code}[1]"]
     X = np.column_stack([table()["x"], np.arange(60) % 2, np.zeros(60), np.ones(60)])
     sample = arrays(X)
     assert names(sample) == ["x1", "x2"] and sample.design.dropped.place == 3
     assert len(sample.design.values(X[:4])[0]) == 4
+    assert names(arrays(X, families={"const": "bernoulli", "x3": "bernoulli"})) == ["x1", "x2", "x3", "const"]
 
 
 # ---------------------------------------------------------------------------------------------------- joint tables

@@ -919,3 +919,41 @@ def test_summary_in_all_forms():
     rows = res._summary_features()
     assert list(rows.index) == res.feature_names and (rows.params > 0).all()
     assert rows.loc["g2:h2", "note"].startswith("joint table")
+
+
+# ------------------------------------------------------------------------------------------- levels without rows
+def without_w_and_false():
+    rng = np.random.default_rng(0)
+    k = pd.Categorical(rng.choice(["u", "v"], 40), categories=["u", "v", "w"])
+    frame = pd.DataFrame({"y": np.repeat(["a", "b"], [15, 25]), "flag": True, "k": k, "w": rng.uniform(0.2, 2, 40)})
+    return frame.assign(f=rng.integers(1, 4, 40))
+
+
+@pytest.mark.parametrize("weights", [{}, {"weights": "w"}, {"freq_weights": "f"}])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_levels_that_no_row_has_are_smoothed(weights, streamed, tmp_path):
+    """(n_l + a)/(n + a L), L with the levels that the columns declare, by hand."""
+    frame, a = without_w_and_false(), 0.5
+    data = (lambda: iter([frame[:7], frame[7:30], frame[30:]])) if streamed else frame
+    res = NaiveBayes.from_formula("y ~ flag + k", data, smoothing=a, **weights).fit()
+    w = frame[next(iter(weights.values()))].to_numpy() if weights else np.ones(40)
+    new = pd.DataFrame({"flag": [True, False, False], "k": ["u", "w", "v"]})
+    joint = np.zeros((3, 2))
+    for j, level in enumerate("ab"):
+        n, rows = w[frame.y == level].sum(), frame.y == level
+        for i, (flag, k) in enumerate(zip(new.flag, new.k)):
+            found = [w[rows & (frame.flag == flag)].sum(), w[rows & (frame.k == k)].sum()]
+            joint[i, j] = n / w.sum() * (found[0] + a) / (n + 2 * a) * (found[1] + a) / (n + 3 * a)
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    close(res.predict(new), expected, 1e-12)
+    res.save(tmp_path / "levels.json")
+    close(glmclf.load(tmp_path / "levels.json").predict(new), expected, 1e-12)
+
+
+def test_a_value_that_no_row_has_is_impossible_without_smoothing():
+    frame = without_w_and_false()
+    with pytest.warns(glmclf.errors.ZeroCellWarning, match="flag = False in class 'a'; flag = False in class 'b'"):
+        res = NaiveBayes.from_formula("y ~ flag + k", frame).fit()
+    close(res.predict(frame[:5]), NaiveBayes.from_formula("y ~ k", frame).fit().predict(frame[:5]), 1e-14)
+    with pytest.warns(glmclf.errors.DataWarning, match="probability 0 in every class"):
+        assert res.predict(frame[:1].assign(flag=False)).isna().all(axis=None)

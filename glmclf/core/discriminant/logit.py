@@ -20,6 +20,7 @@ from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 
 MAX_BLOCK_NUMBERS = 2**21  # numbers a block of rows may hold while the covariance of its log-odds is formed
+MAX_FORMED_COEFFICIENTS = 2_000  # coefficients whose covariance matrix is formed to multiply by it
 
 
 def size(g: Gaussian) -> int:
@@ -87,6 +88,8 @@ class DiscriminantCovariance:
     g : Gaussian
         Fitted classes; ``g.shifted()`` for the covariance of the coefficients in x minus its grand mean.
 
+    It multiplies like a matrix from the right, ``J @ V``, which of many coefficients is not formed.
+
     Attributes
     ----------
     shape : (int, int)
@@ -113,9 +116,35 @@ class DiscriminantCovariance:
     array([[0.2 , 0.12]])
     """
 
+    __array_ufunc__ = None  # J @ V is this class's product
+
     def __init__(self, g: Gaussian):
         self._g = g
         self.shape = (g.K - 1, size(g))
+
+    def __len__(self) -> int:
+        """Number of coefficients."""
+        return self.shape[0] * self.shape[1]
+
+    def __rmatmul__(self, J: ndarray) -> ndarray:
+        """Products J V for rows of J (e, (K-1) m)."""
+        if len(self) <= MAX_FORMED_COEFFICIENTS:
+            return J @ self._whole
+        if isinstance(self._parts, quadratic.QuadraticCovariance) and self._g.kind == "full":
+            out = self._parts.times(J.reshape(len(J), *self.shape))
+            if self._g.priors_free:
+                out[:, :, 0] += J[:, :: self.shape[1]] @ _prior_covariance(self._g)
+            return out.reshape(J.shape)
+        every, length = np.arange(len(self)), max(1, MAX_BLOCK_NUMBERS // len(self))
+        return np.hstack([J @ self.block(every, every[part]) for part in _chunks(len(self), length)])
+
+    @cached_property
+    def _whole(self) -> ndarray:
+        return self.full()
+
+    def diagonal(self) -> ndarray:
+        """Variances of all coefficients, ((K-1) m,)."""
+        return self.variances().ravel()
 
     @cached_property
     def _parts(self) -> linear.LinearCovariance | quadratic.QuadraticCovariance:

@@ -8,6 +8,7 @@ equations are differences from class 0, and classes are independent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,26 +40,47 @@ def products(kind: str, p: int) -> list[tuple[int, int]]:
 
 def regressors(law: Gaussian, D: ndarray) -> ndarray:
     """Regressors of the implied logit at x minus the centre: 1, x and, if it is quadratic, products, (n, m)."""
-    parts = [np.ones((len(D), 1)), D]
-    if not law.pooled:
-        if law.kind == "spherical":
-            parts.append((D * D).sum(axis=1, keepdims=True))
-        else:
-            i, j = np.array(products(law.kind, law.p), dtype=int).reshape(-1, 2).T
-            parts.append(D[:, i] * D[:, j])
-    return np.hstack(parts)
+    out = np.empty((len(D), _width(law)))
+    out[:, 0], out[:, 1 : law.p + 1] = 1.0, D
+    for i, j, columns in _runs(law):
+        np.multiply(D[:, i], D[:, j], out=out[:, columns])
+    if not law.pooled and law.kind == "spherical":
+        out[:, -1] = (D * D).sum(axis=1)
+    return out
 
 
 def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
     """Derivatives of `regressors` where x changes by d, (n, m)."""
-    parts = [np.zeros((len(D), 1)), d]
-    if not law.pooled:
-        if law.kind == "spherical":
-            parts.append(2.0 * (D * d).sum(axis=1, keepdims=True))
+    out = np.zeros((len(D), _width(law)))
+    out[:, 1 : law.p + 1] = d
+    moved = (d != 0).any(axis=0)
+    for i, j, columns in _runs(law):
+        if moved[i].any():
+            out[:, columns] = d[:, i] * D[:, j] + D[:, i] * d[:, j]
         else:
-            i, j = np.array(products(law.kind, law.p), dtype=int).reshape(-1, 2).T
-            parts.append(d[:, i] * D[:, j] + D[:, i] * d[:, j])
-    return np.hstack(parts)
+            at = np.flatnonzero(moved[j])
+            out[:, columns.start + at] = D[:, i] * d[:, j][:, at]
+    if not law.pooled and law.kind == "spherical":
+        out[:, -1] = 2.0 * (D * d).sum(axis=1)
+    return out
+
+
+def _width(law: Gaussian) -> int:
+    """Number of regressors, the constant included."""
+    return law.p + 1 if law.pooled else size(law.kind, law.p)
+
+
+def _runs(law: Gaussian) -> Iterator[tuple[slice, slice, slice]]:
+    """Products x_i x_j in runs that lie side by side: features i and j, and the columns of their products."""
+    start, p = law.p + 1, law.p
+    if law.pooled or law.kind == "spherical":
+        return
+    if law.kind == "diag":
+        yield slice(p), slice(p), slice(start, start + p)
+        return
+    for a in range(p):  # x_a x_a, x_a x_a+1, ...
+        yield slice(a, a + 1), slice(a, p), slice(start, start + p - a)
+        start += p - a
 
 
 def coefficients(g: Gaussian) -> ndarray:
@@ -126,6 +148,22 @@ class FullClass:
         V += np.where((b == 0) & (d == 0), p / 2, 0.0)
         return V / self.n + np.where((a == 0) & (c == 0), B[b, d], 0.0) / self.count
 
+    def times(self, u: ndarray) -> ndarray:
+        """Products with the covariance matrix of all coefficients, (m,), of u (m,).
+
+        With U the symmetric matrix whose entries i <= j are u, the sum over (a, b) of `entries` times u is, at (c, d),
+        ``v ((BUB)_cd - u_00 B_cd)/n``, plus ``(B u_0)_d / n_k`` where c = 0 and ``(p u_00 - tr UB)/(2n)`` at (0, 0).
+        """
+        B, p = self.bordered, len(self.bordered) - 1
+        i, j = monomials("full", p)
+        U = np.zeros_like(B)
+        U[i, j] = U[j, i] = u
+        UB = U @ B
+        V = (B @ UB - u[0] * B)[i, j] * np.where(i == j, 0.5, 1.0) / self.n
+        V[0] += (p * u[0] - np.trace(UB)) / (2 * self.n)
+        V[: p + 1] += B @ u[: p + 1] / self.count
+        return V
+
 
 @dataclass(frozen=True)
 class DiagonalClass:
@@ -187,6 +225,15 @@ class QuadraticCovariance:
     def entries(self, a: Positions, b: Positions, pairing: Pairing) -> ndarray:
         """Entries at the positions asked for."""
         return self._paired(a, b) if pairing is DIAGONAL else self._table(a, b)
+
+    def times(self, J: ndarray) -> ndarray:
+        """Products J V for J (e, K-1, m), of full covariances, in O(e K p^3): V itself has O(K^2 p^4) numbers."""
+        out = np.empty(J.shape)
+        for rows, by_equation in zip(out, J, strict=True):
+            rows[:] = self.classes[0].times(by_equation.sum(axis=0))  # type: ignore[union-attr]
+            for k, u in enumerate(by_equation):
+                rows[k] += self.classes[k + 1].times(u)  # type: ignore[union-attr]
+        return out
 
     def _paired(self, a: Positions, b: Positions) -> ndarray:
         V = self.classes[0].entries(a.column, b.column, DIAGONAL)

@@ -454,6 +454,27 @@ class NaiveBayesFit:
             V[k, :, k] += own[k + 1]
         return V.reshape((K - 1) * len(at), (K - 1) * len(at))
 
+    def covariance_times(self, J: ndarray) -> ndarray:
+        """Products J V of rows J (e, (K-1) M) with `covariance`, which has M^2 numbers and is not formed."""
+        J = J.reshape(len(J), self.K - 1, self.M)
+        own = np.concatenate([J.sum(axis=1, keepdims=True), J], axis=1)  # class 0 is in every equation
+        V, common = np.zeros_like(own), np.zeros_like(J)
+        if self.priors_free:
+            V[..., 0] += own[..., 0] / self.prior_counts
+        for fitted, span in self._spans():
+            p = fitted.family.p
+            W, slopes = fitted.class_covariance(), own[:, :, span].reshape(*own.shape[:2], p, -1)
+            V[..., 0] += W[..., 0, 0].sum(axis=1) * own[..., 0] + np.einsum("kjt,ekjt->ek", W[..., 0, 1:], slopes)
+            both = np.einsum("kjst,ekjs->ekjt", W[..., 1:, 1:], slopes) + W[..., 0, 1:] * own[:, :, 0, None, None]
+            V[:, :, span] += both.reshape(*own.shape[:2], -1)
+            loadings = fitted.shared_loadings()
+            if loadings is not None:
+                inside = J[:, :, span].reshape(*J.shape[:2], p, -1)
+                shares = J[..., 0] @ loadings[..., 0] + np.einsum("kjt,ekjt->ej", loadings[..., 1:], inside)
+                common[..., 0] += shares @ loadings[..., 0].T
+                common[:, :, span] += np.einsum("ej,kjt->ekjt", shares, loadings[..., 1:]).reshape(*J.shape[:2], -1)
+        return (V[:, 1:] + V[:, :1] + common).reshape(len(J), -1)
+
     # likelihood
 
     @cached_property

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
+from glmclf.checks import check_truths, truth_options
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
@@ -18,12 +20,14 @@ ASKED: ContextVar[tuple[type, str] | None] = ContextVar("asked", default=None)
 def named(method: F) -> F:
     """A public method, or the function of a property, that messages from below it name.
 
-    Of several that call one another it is the one that the user called.
+    Of several that call one another it is the one that the user called. Its options that are True or False take
+    nothing else.
     """
-    name = method.__name__
+    name, options = method.__name__, truth_options(method)
 
     @functools.wraps(method)
     def known(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_truths(options, (self, *args), kwargs)
         if ASKED.get() is not None:
             return method(self, *args, **kwargs)
         token = ASKED.set((type(self), name))

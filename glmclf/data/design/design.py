@@ -24,7 +24,7 @@ from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula.evaluate import label_columns, raw_missing, scattered, value_of
 from glmclf.data.formula.factors import Factor, Value
 from glmclf.data.formula.parse import Parsed, codings
-from glmclf.data.formula.terms import Subterm, Variable, match
+from glmclf.data.formula.terms import Subterm, Variable, are_plain, by_value, match
 from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
 from glmclf.errors import DataError
 
@@ -93,14 +93,24 @@ class TableDesign:
         }
 
     def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
-        columns, labels = {}, self.label_columns
+        columns, labels, strange = {}, self.label_columns, self._strange_levels
         for name, known in self.columns.items():
             if name not in frame.columns:
                 raise DataError(
                     f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
                 )
-            columns[name] = match(read_column(frame[name], name), known, name, name in labels)
+            series = frame[name]
+            if name in strange and not isinstance(series.dtype, pd.CategoricalDtype):
+                series = by_value(series, strange[name])
+            columns[name] = match(read_column(series, name), known, name, name in labels)
         return columns
+
+    @property
+    def _strange_levels(self) -> dict[str, list[Any]]:
+        """Levels that are neither text nor numbers, by the column that is a factor with these."""
+        factors = [(f.expression, f.levels) for f in self.factors.values() if f.levels is not None]
+        named = {e.bare or e.categorised: levels for e, levels in factors}
+        return {name: levels for name, levels in named.items() if name is not None and not are_plain(levels)}
 
     @property
     def label_columns(self) -> set[str]:

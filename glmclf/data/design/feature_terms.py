@@ -143,12 +143,15 @@ class Families:
         Name of a term, of a column of a term, or of a table's column -> one of `FAMILIES`.
     pooled : bool
         Gaussian features have one variance for all classes.
+    smoothed : bool
+        Tables have pseudo-counts, so that levels without rows have a probability.
     """
 
-    def __init__(self, families: Mapping[str, str] | None, pooled: bool):
+    def __init__(self, families: Mapping[str, str] | None, pooled: bool, smoothed: bool = False):
         if families is not None and not isinstance(families, Mapping):
             raise TypeError(f'families= is a dict such as {{"x": "poisson"}}, found {type(families).__name__}.')
         self.asked, self.pooled, self._used = dict(families or {}), pooled, set[str]()
+        self.smoothed = smoothed
         for name, family in self.asked.items():
             if family == "multinomial":
                 given = _given(name, family)

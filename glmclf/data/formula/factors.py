@@ -26,6 +26,7 @@ from patsy.eval import EvalEnvironment, EvalFactor
 from glmclf.data.formula import expressions
 from glmclf.data.formula.rowwise import unknown
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
+from glmclf.data.table.numerals import MIN_VALUES, numerals
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
 from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
@@ -582,12 +583,12 @@ class Factor:
 
 
 def fit_factor(
-    expression: Expression, value: Value, rows: int | None = None
+    expression: Expression, value: Value, rows: int | None = None, every: bool = False
 ) -> tuple[Factor, ndarray, str | None]:
     """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
 
-    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row. `rows` is how
-    many rows there are, where the values are not those of all.
+    Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row, unless `every`
+    one is wanted. `rows` is how many rows there are, where the values are not those of all.
     """
     if not value.labelled:
         return Factor(expression, None, value.data.shape[1]), value.data, None
@@ -603,7 +604,7 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
-    if used.all():
+    if every or used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
     place = np.cumsum(used) - 1
@@ -614,23 +615,15 @@ def fit_factor(
 
 
 def _check_words(name: str, levels: list[Any], rows: int) -> None:
-    """Refuse a column of numbers that a few stray words made one of text, with about a level a row; warn of fewer
-    levels, some of which are fractions, as those of a code are not."""
-    if len(levels) < MIN_LEVELS_OF_STRAY_WORDS or not all(isinstance(level, str) for level in levels):
+    """Refuse numbers that came as text, with about a level a row; warn where a few stray words made text of fewer
+    fractions, which are no codes."""
+    if len(levels) < MIN_VALUES or (found := numerals(levels)) is None:
         return
-    numbers = pd.to_numeric(pd.Series(levels, dtype=object), errors="coerce")
-    words = [level for level, number in zip(levels, numbers, strict=True) if number != number]
-    if not 0 < len(words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels):
-        return
-    what = (
-        f'"{name}" is a column of text, although {len(levels) - len(words)} of its {len(levels)} values are numbers; '
-        f"{'these are' if len(words) > 1 else 'this is'} not: {quoted(words)}. "
-    )
-    how = f'Make it numbers, pd.to_numeric(df["{name}"], errors="coerce")'
-    if 2 * len(levels) > rows:
-        raise DataError(f"{what}{how}; C({name}) has a level for each value")
-    if (numbers % 1 > 0).any():
-        warn(f"{what}It gets a level for each value. {how}, or say C({name})", DataWarning)
+    if found.too_many(rows):
+        raise DataError(f"{found.said(name)}; C({name}) has a level for each value.")
+    stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
+    if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
+        warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)
 
 
 def _seen(codes: ndarray, levels: int) -> ndarray:

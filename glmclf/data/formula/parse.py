@@ -131,9 +131,11 @@ def written_order(formula: str) -> list[str]:
     return [":".join(codes) or "Intercept" for codes in terms]
 
 
-def no_features(formula: str) -> FormulaError:
-    """The error for a right side without anything to classify by."""
-    return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.')
+def no_features(formula: str, constant: Sequence[str] = ()) -> FormulaError:
+    """The error for a right side without anything to classify by; `constant` was there, with one level."""
+    have = "have" if len(constant) > 1 else "has"
+    also = f" {quoted(constant)} {have} one level in the rows used." if constant else ""
+    return FormulaError(f'the formula "{formula}" has no features: name at least one beside the intercept.{also}')
 
 
 def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:

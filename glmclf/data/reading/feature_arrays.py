@@ -44,6 +44,7 @@ def read_feature_arrays(
     families: Mapping[str, str] | None = None,
     multinomial: Sequence[str] | None = None,
     pooled: bool = False,
+    smoothed: bool = False,
 ) -> ReadTable:
     """Read features given as arrays: each column of `exog` is one.
 
@@ -52,8 +53,9 @@ def read_feature_arrays(
     endog : (n,) array-like or Series
         Response.
     exog : (n, p) or (n,) array-like, Series or DataFrame
-        Features. A table may hold labels and categories; an array numbers. The first constant column is left out.
-    missing, extras, response, families, multinomial, pooled
+        Features. A table may hold labels and categories; an array numbers. The first constant column of numbers is left
+        out, unless `families` names it.
+    missing, extras, response, families, multinomial, pooled, smoothed
         As in `read_features`, with the names of columns (``x1, x2, ...`` where they have none).
 
     Returns
@@ -79,14 +81,14 @@ def read_feature_arrays(
     beside = BesideArrays.of(endog, first, index, "drop" if missing in ALONE else missing, extras)
     block = counts_of(multinomial, list(table), [code_of(name) for name in table])
     beside.rows.lose(beside.lost, {} if missing in ALONE else {name: c.missing for name, c in table.items()})
-    reading, dropped = _bound(table, beside)
+    reading, dropped = _bound(table, beside, families or {})
     notes: list[str] = []
     words = {code: str(e.bare) for code, e in reading.bound.items()}
     terms = choose_terms([(code,) for code in reading.bound], block, reading.bound, words, notes)
     every = np.ones(int(np.count_nonzero(reading.rows.keep)), dtype=bool)
     found = {code: _column(reading, code, every, all_finite) for code in reading.bound}
     made = beside.respond(response)
-    builder = Builder(reading, found, Families(families, pooled), missing, notes)
+    builder = Builder(reading, found, Families(families, pooled, smoothed), missing, notes)
     features = builder.features(terms)
     if not features:
         raise DataError("exog has no features: every column has one level in the rows used.")
@@ -112,10 +114,12 @@ def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
     return {name: read_column(frame.iloc[:, j], name) for j, name in enumerate(names)}, index, False
 
 
-def _bound(table: dict[str, Column], beside: BesideArrays) -> tuple[Reading, Dropped | None]:
-    """Columns as factors, less the first that is constant on the rows that are kept."""
+def _bound(
+    table: dict[str, Column], beside: BesideArrays, families: Mapping[str, str]
+) -> tuple[Reading, Dropped | None]:
+    """Columns as factors, less the first of numbers that is constant on the rows that are kept and has no family."""
     rows = beside.rows
-    dropped = _constant(table, rows)
+    dropped = _constant(table, rows, families)
     if dropped is not None and len(table) == 1:
         raise DataError(f'exog has no features: its only column, "{dropped.name}", is constant.')
     features = {name: column for name, column in table.items() if dropped is None or name != dropped.name}
@@ -137,9 +141,11 @@ def _column(reading: Reading, code: str, every: ndarray, all_finite: bool) -> Fa
     return FactorRows(value, keep)
 
 
-def _constant(table: Mapping[str, Column], rows: RowMask) -> Dropped | None:
+def _constant(table: Mapping[str, Column], rows: RowMask, families: Mapping[str, str]) -> Dropped | None:
     for place, (name, column) in enumerate(table.items()):
+        if name in families:
+            continue
         column = column.take(rows.selection)
-        if column.kind in ("number", "bool") and column.missing is None and constant_columns(column.values[:, None]):
+        if column.kind == "number" and column.missing is None and constant_columns(column.values[:, None]):
             return Dropped(name, place, float(column.values[0]))
     return None

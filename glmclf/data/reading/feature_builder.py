@@ -72,7 +72,8 @@ class Builder:
         asked = self.families.of(term.name, term, columns)
         kinds, what = _kinds(value, code)
         family = fitting(asked, kinds, term.name, what)
-        if family == "bernoulli" and _is_constant(value):
+        declared = asked is not None or value.labelled  # 0 and 1, whichever of them the rows have
+        if family == "bernoulli" and not declared and _is_constant(value):
             if self.missing == "level":
                 self._check_observed(code, self.found[code].keep)
             return self._table(term)  # one level: left out, with a note
@@ -89,10 +90,6 @@ class Builder:
             name = f"{term.name}[{j}]"
             asked = self.families.of(name, term, self.reading.bound[code].columns)
             family = fitting(asked, NUMBER_FAMILIES, name, "a column of numbers")
-            column = self.found[code].value.data[:, [j]]
-            if family == "bernoulli" and _is_constant(Value(column)):
-                self.notes.append(_one_level(name, column[0]))
-                continue
             made.append(self._number(term, name, family, j))
         return made
 
@@ -115,7 +112,7 @@ class Builder:
     def _table(self, term: Term) -> list[Feature]:
         """Feature with levels, or of the observed cells of several factors; none where there is one cell only."""
         for code in term.codes:
-            self._fix(code, self._labelled(code), labels=True)
+            self._fix(code, self._labelled(code), labels=True, every=len(term.codes) == 1 and self._keeps_all(code))
         levels = [self.factors[code].levels or [] for code in term.codes]
         sizes = tuple(len(each) for each in levels)
         if math.prod(sizes) > MAX_TABLE_CELLS:
@@ -204,17 +201,29 @@ class Builder:
         columns = tuple(self.reading.bound[code].columns[0] for code in term.codes)
         return Feature(term.name, term.name, "multinomial", term.codes, columns, term.words, columns, (), 0, columns)
 
-    def _fix(self, code: str, value: Value, *, labels: bool) -> None:
-        """Fix a factor's levels or width, and code the kept rows."""
+    def _keeps_all(self, code: str) -> bool:
+        """Whether levels without rows stay: those that the column or ``C(..., levels=)`` declares, which smoothing
+        gives a probability."""
+        expression = self.reading.bound[code]
+        name = expression.bare or expression.categorised
+        declared = self.found[code].value.levels is not None
+        return self.families.smoothed and (declared or (name is not None and self._kind(name) == "category"))
+
+    def _kind(self, column: str) -> str:
+        """Kind of a column of the table."""
+        return self.reading.table[column].kind
+
+    def _fix(self, code: str, value: Value, *, labels: bool, every: bool = False) -> None:
+        """Fix a factor's levels or width, and code the kept rows; `every` keeps levels without rows."""
         keep = self.found[code].keep
         if self.missing == "level" and not labels:
             self._check_observed(code, keep)
-        factor, coded, note = fit_factor(self.reading.bound[code], value, self._n_rows)
+        factor, coded, note = fit_factor(self.reading.bound[code], value, self._n_rows, every=every)
         if note:
             self.notes.append(note)
         if labels:
             coded = _base_first(factor, coded, value.contrast, self.notes)
-            coded = _only_observed(factor, coded, value.contrast, self.notes)
+            coded = coded if every else _only_observed(factor, coded, value.contrast, self.notes)
             if self.missing == "level" and not keep.all():
                 _add_missing_level(factor)
         self.factors[code], self.coded[code] = factor, everywhere(coded, keep, factor, self.missing)

@@ -44,6 +44,7 @@ def read_features(
     families: Mapping[str, str] | None = None,
     multinomial: Sequence[str] | None = None,
     pooled: bool = False,
+    smoothed: bool = False,
     check: Callable | None = None,
 ) -> ReadTable | ReadParts:
     """Read the features that a formula names, each as it is: numbers, codes of levels, or counts.
@@ -52,7 +53,7 @@ def read_features(
     ----------
     formula : str
         patsy's language. The intercept does not matter; ``a:b`` of categories is one table over their crossed levels,
-        which absorbs ``a`` and ``b``; cells and levels without rows are left out.
+        which absorbs ``a`` and ``b``; cells and levels without rows are left out, but for the two of a bool.
     data, namespace, subset, extras, response, restricted
         As in `glmclf.data.reading.read.read_formula`.
     missing : {"skip", "drop", "raise", "level", "none"}
@@ -65,6 +66,8 @@ def read_features(
         Columns of counts that make one block; where the formula names them, they are of the block alone.
     pooled : bool
         Gaussian features have one variance for all classes, hence T = x.
+    smoothed : bool
+        Levels that a column declares stay without rows, as smoothing gives them a probability.
     check : callable, optional
         ``check(features, values, index)``, called for each part that is read.
 
@@ -100,7 +103,7 @@ def read_features(
     bound, notes = fields["bound"], list[str]()
     refuse_response(list(parsed.left), right, bound)
     terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)
-    asked = Families(families, pooled)
+    asked = Families(families, pooled, smoothed)
     alone = [(t.codes[0], t) for t in terms if len(t.codes) == 1]
     reader = FeatureReader(
         **fields,
@@ -116,7 +119,7 @@ def read_features(
     builder = reader.builder(source, survey, asked, notes)
     features = builder.features(terms)
     if not features:
-        raise no_features(formula)
+        raise no_features(formula, [term.name for term in terms])
     columns = variables(builder.factors, survey)
     design = FeatureDesign(features, formula, " + ".join(parsed.left), builder.factors, columns, missing)
     check_names(design)

@@ -22,6 +22,7 @@ from glmclf.data.formula.terms import Variable
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
+from glmclf.data.response.response import refuse_numerals
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
@@ -165,6 +166,11 @@ def read_formula(
 def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:
     """The response that the left side makes; of data in parts without their rows."""
     assert survey.left is not None
+    for code in reader.left:
+        column, factor = survey.columns.get(reader.bound[code].bare or ""), survey.factors.get(code)
+        if column is not None and factor is not None and column.kind == "label":
+            levels = [level for level, used in zip(factor.categories, factor.used, strict=True) if used]
+            refuse_numerals(code, levels, survey.used)
     rows = source.settled(reader).reading.rows if isinstance(source, OneTable) else None
     made = respond(response, survey.left.names, survey.left.columns, rows)
     return made if isinstance(source, OneTable) else made.without_rows()

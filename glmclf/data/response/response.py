@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ from numpy import ndarray
 from glmclf.data.response.new_rows import counts_of_levels, counts_of_two, fractions_or_places
 from glmclf.data.response.places import distinct, looked_up, narrowest, seen
 from glmclf.data.table.frame import Column, quoted, read_column, unusable
+from glmclf.data.table.numerals import numerals
 from glmclf.errors import DataError
 
 MAX_COUNTED_NUMBERS = 20  # distinct numbers of a response that are counted
@@ -324,16 +326,17 @@ class MultinomialResponse(Response):
         if column.kind in ("number", "bool"):
             found, codes = distinct(column.values)
             levels, known, place = found.tolist(), found.tolist(), np.arange(len(found))
+            there = set(levels)
         else:
             known, levels = column.values.categories.tolist(), _used(column)
-            codes = np.asarray(column.values.codes)
-            place = np.cumsum([level in levels for level in known]) - 1
+            codes, there = np.asarray(column.values.codes), set(levels)
+            place = np.cumsum([level in there for level in known]) - 1
         _several_classes(name, levels)
         _distinct_words(name, levels, values[0])
         response = cls(None, None, "classes", name, levels, levels[_position(name, levels, reference)], series.dtype)
         ranks = np.argsort(response._order).astype(narrowest(len(levels)))[place]
         response.y = looked_up(ranks, codes)
-        left_out = [level for level in known if level not in levels]
+        left_out = [level for level in known if level not in there]
         if left_out:
             plural = "s" if len(left_out) > 1 else ""
             response.notes.append(f"level{plural} {quoted(left_out)} of {name}: no rows, left out")
@@ -398,10 +401,17 @@ def _several_classes(name: str, levels: list[Any]) -> None:
         raise DataError(f'the response "{name}" has one class only: {found}. A model needs two or more.')
 
 
+def refuse_numerals(name: str, levels: list[Any], rows: int) -> None:
+    """Refuse numbers that came as text for a response, of which each would be a class."""
+    found = numerals(levels)
+    if found is not None and found.too_many(rows):
+        raise DataError(f"the response {found.said(name)}; a categorical column has a class for each value.")
+
+
 def _distinct_words(name: str, levels: list[Any], values: Any) -> None:
     """Refuse labels that differ in their type alone, as 1 and "1", or 1 and True."""
-    words = [str(level) for level in levels]
-    twice = sorted({word for word in words if words.count(word) > 1})
+    words = Counter(map(str, levels))
+    twice = sorted(word for word, count in words.items() if count > 1)
     plain = all(isinstance(level, str) for level in levels)
     if not plain and str(getattr(values, "dtype", "")) == "object":
         kinds = {type(v) for v in values if v is not None}

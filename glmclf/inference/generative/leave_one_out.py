@@ -1,19 +1,20 @@
 """Gaussian classes as each training row sees them when it has been left out.
 
-Without the row the scatter of its class is S - c dd', so that the factor of S serves all rows. Regularised covariances
-change by more than that and are factored row by row.
+Without the row the scatter of its class is S - c dd', so that the factor of S serves all rows, with a ridge or a fixed
+matrix added, too. A covariance that is shrunk to a target from the data changes by more and is factored row by row.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.dispersion import Dispersion, triangular_root
 from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.constants import LOG_2PI
@@ -21,7 +22,7 @@ from glmclf.core.numerics.softmax import log_softmax
 
 ROUNDED_SHARE_OF_DETERMINANT = 1e-10  # share of a determinant that is left without the row, below which it is rounding
 ROUNDED_TOLERANCE = 1e-12  # a tolerance below this is rounding of a scatter matrix
-MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the matrices of rows that are handled at a time
+MIN_SHARE_TO_DOWNDATE = 1e-3  # share of a regularised determinant left without the row, below which digits are lost
 
 
 class Left(NamedTuple):
@@ -59,7 +60,7 @@ class LeaveOneOut:
     Notes
     -----
     With c = n/(n - 1) and d = x - m_k, S(-i) = S - c dd' (its diagonal, its trace) and x - m_k(-i) = c d
-    (Sherman-Morrison). A regularised covariance costs p^3 a row.
+    (Sherman-Morrison). A covariance that is shrunk to its diagonal or to the identity costs p^3 / 3 a row.
 
     References
     ----------
@@ -98,7 +99,7 @@ class LeaveOneOut:
         g = self.gaussian
         removed = np.ones(len(y)) if self.frequency or w is None else w
         rest = g.counts[y] - removed
-        change = self._refactored if g.regularised else self._pooled if g.pooled else self._by_class
+        change = self._regularised if g.regularised else self._pooled if g.pooled else self._by_class
         with np.errstate(divide="ignore", invalid="ignore"):
             c = g.counts[y] / np.where(rest > 0, rest, 1.0)
             distances, logdets, share = change(X, y, c, removed)
@@ -155,40 +156,71 @@ class LeaveOneOut:
         logdets = np.tile([g.dispersion(k).logdet for k in range(g.K)], (len(X), 1))
         return g.distances(X), logdets, np.ones(len(X))
 
-    def _refactored(self, X: ndarray, y: ndarray, c: ndarray, removed: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Distances without the row by a covariance for each row, from the scatter without it."""
+    def _regularised(self, X: ndarray, y: ndarray, c: ndarray, removed: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+        """Distances without the row where the covariance is regularised: by one factor for all rows where only the
+        scatter changes and by the same weight, else by a factor for each row."""
         g = self.gaussian
         distances, logdets, share = self._unchanged(X)
-        step = max(1, MAX_NUMBERS_AT_A_TIME // g.p**2)
         for j in range(len(g.dispersions)):
             classes = np.arange(g.K) if g.pooled else np.array([j])
             rows = np.flatnonzero((y == j) | g.pooled)
-            for part in (rows[start : start + step] for start in range(0, len(rows), step)):
-                D = X[part] - g.means[y[part]]
-                Sigma = self._without(j, D, c[part] * removed[part], removed[part])
-                own = y[part, None] == classes
-                V = np.where(own[:, :, None], (c[part, None] * D)[:, None, :], X[part, None, :] - g.means[classes])
-                at = np.ix_(part, classes)
-                distances[at], logdets[at], share[part] = _factored(Sigma, V)
+            if not self.by_row and len(rows) and (removed[rows] == removed[rows[0]]).all():
+                root = triangular_root(self._without(j, np.zeros(g.p), 0.0, removed[rows[0]]))
+                if root is not None:
+                    at = np.ix_(rows, classes)
+                    found = self._by_rank_one(j, root, classes, X[rows], y[rows], c[rows], removed[rows])
+                    distances[at], logdets[at], share[rows] = found
+                    rows = rows[share[rows] < MIN_SHARE_TO_DOWNDATE]
+            for i in rows:
+                d, V = X[i] - g.means[y[i]], X[i] - g.means[classes]
+                V[classes == y[i]] = c[i] * d
+                Sigma = self._without(j, d, c[i] * removed[i], removed[i])
+                distances[i, classes], logdets[i, classes], share[i] = _factored(Sigma, V)
         return distances, logdets, share
 
-    def _without(self, j: int, D: ndarray, c: ndarray, removed: ndarray) -> ndarray:
-        """Regularised covariances (n, p, p) of dispersion j, each without one row d."""
+    def _by_rank_one(
+        self, j: int, root: ndarray, classes: ndarray, X: ndarray, y: ndarray, c: ndarray, removed: ndarray
+    ) -> tuple[ndarray, ndarray, ndarray]:
+        """Distances to `classes` with dispersion j without each row, whose root is that of no d but all n."""
+        g, spread = self.gaussian, Dispersion("full", root, 1.0)
+        _, divisor, intensity = self._scatter(j, removed)
+        D, distances = spread.whiten(X - g.means[y]), np.empty((len(X), len(classes)))
+        for at, k in enumerate(classes):
+            V = np.where((y == k)[:, None], c[:, None] * D, spread.whiten(X - g.means[k]))
+            distances[:, at], ratio, share = _downdate("full", V, D, (1 - intensity) * c * removed / divisor)
+        return distances, (spread.logdet + ratio)[:, None], share
+
+    @property
+    def by_row(self) -> bool:
+        """Whether each row needs a factor of its own: a target that depends on the data changes with each row."""
+        g = self.gaussian
+        return g.regularised and not (g.kind == "full" and (g.target == "fixed" or not any(g.shrinkage)))
+
+    def _scatter(self, j: int, removed: Any) -> tuple[ndarray, Any, float]:
+        """Scatter of dispersion j, what it is divided by without a row of some weight, and the intensity."""
         g = self.gaussian
         assert self.moments is not None
-        S, n, lost = (self.moments.within, g.n, g.K) if g.pooled else (self.moments.scatter[j], g.counts[j], 1)
-        lost = 0 if g.divisor == "mle" else lost
-        intensity = g.shrinkage[j] if g.shrinkage else 0.0
-        divisor = n - lost - removed
-        Sigma = (S - c[:, None, None] * D[:, :, None] * D[:, None, :]) / np.where(divisor > 0, divisor, 1)[
-            :, None, None
-        ]
+        sizes, scatters = self.moments.scatters(g.pooled)
+        lost = 0 if g.divisor == "mle" else g.K if g.pooled else 1
+        divisor = sizes[j] - lost - removed
+        return scatters[j], np.where(divisor > 0, divisor, 1.0), g.shrinkage[j] if g.shrinkage else 0.0
+
+    def _without(self, j: int, d: ndarray, c: float, removed: float) -> ndarray:
+        """Regularised covariance (p, p) of dispersion j without one row d."""
+        g = self.gaussian
+        S, divisor, intensity = self._scatter(j, removed)
+        Sigma = np.outer(d, -c * d)
+        Sigma += S
+        Sigma /= divisor
         kept = (1 - intensity) * _projected(Sigma, g.kind)
         if intensity > 0 and g.target == "fixed":
             # what was added to the covariance stays
-            return kept + g.dispersions[j].matrix - (1 - intensity) * _projected(S / (n - lost), g.kind)
+            whole = S / self._scatter(j, 0.0)[1]
+            return kept + g.dispersions[j].matrix - (1 - intensity) * _projected(whole, g.kind)
         towards = "spherical" if "spherical" == g.kind or g.target == "identity" else "diag"
-        return kept + intensity * _projected(Sigma, towards) + g.ridge * np.eye(g.p)
+        at = np.arange(g.p)
+        kept[at, at] += intensity * _variances(Sigma, towards) + g.ridge
+        return kept
 
 
 def _whitened(spread: Dispersion, D: ndarray) -> ndarray:
@@ -211,24 +243,25 @@ def _downdate(kind: str, V: ndarray, D: ndarray, c: ndarray) -> tuple[ndarray, n
 
 
 def _projected(Sigma: ndarray, kind: str) -> ndarray:
-    """Matrices (..., p, p) without what a structure leaves out."""
-    if kind == "full":
-        return Sigma
-    variances = np.diagonal(Sigma, axis1=-2, axis2=-1)
-    if kind == "spherical":
-        variances = np.broadcast_to(variances.mean(axis=-1, keepdims=True), variances.shape)
-    return variances[..., None] * np.eye(Sigma.shape[-1])
+    """Matrix (p, p) without what a structure leaves out."""
+    return Sigma if kind == "full" else np.diag(_variances(Sigma, kind))
 
 
-def _factored(Sigma: ndarray, V: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """v'Sigma^-1 v (n, K) of V (n, K, p), log|Sigma| (n, 1) and 1, or 0 where Sigma (n, p, p) is singular."""
-    variances = np.diagonal(Sigma, axis1=1, axis2=2)
+def _variances(Sigma: ndarray, kind: str) -> ndarray:
+    """Variances (p,) of a matrix, or their mean where one serves all."""
+    variances = np.diagonal(Sigma)
+    return variances if kind == "diag" else np.full(len(Sigma), variances.mean())
+
+
+def _factored(Sigma: ndarray, V: ndarray) -> tuple[ndarray, float, float]:
+    """v'Sigma^-1 v (K,) of V (K, p), log|Sigma| and 1, or 0 where Sigma (p, p) is singular."""
+    variances = np.diagonal(Sigma)
     scale = np.sqrt(np.where(variances > 0, variances, 1.0))
-    C = Sigma / (scale[:, :, None] * scale[:, None, :])
-    roots = np.linalg.eigvalsh(C)
-    positive = (variances > 0).all(axis=1) & (roots[:, 0] > ROUNDED_TOLERANCE)
-    C[~positive] = np.eye(C.shape[1])
-    U = V / scale[:, None, :]
-    distances = np.einsum("nkp,npk->nk", U, np.linalg.solve(C, U.transpose(0, 2, 1)))
-    logdets = np.linalg.slogdet(C)[1] + 2 * np.log(scale).sum(axis=1)
-    return distances, logdets[:, None], positive.astype(float)
+    C = Sigma / scale
+    C /= scale[:, None]
+    root, failed = dpotrf(C.T, overwrite_a=True, clean=False)  # symmetric, and in LAPACK's order
+    pivots = np.diagonal(root)
+    if failed or not (variances > 0).all() or pivots.min(initial=1.0) ** 2 <= ROUNDED_TOLERANCE:
+        return np.full(len(V), np.nan), np.nan, 0.0
+    Z = dtrtrs(root, (V / scale).T, trans=1)[0]
+    return np.einsum("jk,jk->k", Z, Z), 2 * float(np.log(pivots).sum() + np.log(scale).sum()), 1.0

@@ -34,8 +34,8 @@ from glmclf.core.numerics import special as gammas
 from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import InfluenceContext
-from glmclf.inference.generative.leave_one_out import MAX_NUMBERS_AT_A_TIME
 
+MAX_NUMBERS_AT_A_TIME = 2_000_000  # numbers in the matrices of rows that are handled at a time
 ROUNDED_SHARE_OF_SQUARES = 1e-10  # share of a sum of squares that is left without the row, below which it is rounding
 
 

@@ -160,9 +160,8 @@ def joint_critical_value(
 
 def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
     """Refuse any adjustment but the known ones."""
-    joint = isinstance(adjust, str) and adjust == "tukey"
-    why = f'{either(known)} ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if joint else ""
-    check_choice("adjust", adjust, known, why)
+    why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
+    check_choice("adjust", adjust, known, why and f"{either(known)}{why}")
     return adjust
 
 

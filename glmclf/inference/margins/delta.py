@@ -19,8 +19,8 @@ class DeltaCovariance:
     ----------
     J : (E, p) ndarray
         Gradients of the estimates.
-    V : (p, p) ndarray or None
-        Covariance of the parameters; None where F has their part, too.
+    V : (p, p) ndarray, ClosedFormCovariance, DiscriminantCovariance or None
+        Covariance of the parameters, of which products J V and the diagonal are taken; None where F has their part.
     F : (m, E) ndarray or csc_array, optional
         A factor of what comes from the rows being a sample.
     lost : (E,) bool ndarray, optional
@@ -34,16 +34,17 @@ class DeltaCovariance:
     def __init__(
         self,
         J: ndarray,
-        V: ndarray | None,
+        V: Any,
         F: Any = None,
         lost: ndarray | None = None,
         A: ndarray | None = None,
     ):
         bad = ~np.isfinite(J).all(axis=1)
         if V is not None:
-            known = np.isfinite(np.diagonal(V))
+            known = np.isfinite(V.diagonal())
             bad |= (J[:, ~known] != 0).any(axis=1)
-            V = np.where(known & known[:, None], V, 0.0)
+            if not known.all():
+                V = np.where(known & known[:, None], V if isinstance(V, ndarray) else V.full(), 0.0)
         if F is not None:
             bad |= ~np.isfinite(abs(F).sum(axis=0))
         self.lost = bad if lost is None else bad | lost

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.numerics.constants import EPS
 from glmclf.inference.hypotheses.wald import critical_value
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
 INTERVAL_PREDICTIONS = ("mean", "linear")
+INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
@@ -119,8 +121,7 @@ class Prediction:
     df: float | None = None
 
     def __post_init__(self) -> None:
-        if self.which not in INTERVAL_PREDICTIONS:
-            raise ValueError(f"which={self.which!r}: predictions with intervals are 'mean' (probabilities) or 'linear'")
+        check_choice("which", self.which, INTERVAL_PREDICTIONS, INTERVALS)
 
     @cached_property
     def predicted(self) -> ndarray:

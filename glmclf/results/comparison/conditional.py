@@ -37,14 +37,19 @@ class LogitForm:
     influence : callable
         Features and classes of some rows of the fit -> influence on the coefficients, (n, (K-1) m).
     coefficients : (K-1, m) ndarray
-    covariance : ((K-1) m, (K-1) m) ndarray
-        If the laws are right.
+    closed : DiscriminantCovariance or ClosedFormCovariance
+        Their covariance if the laws are right, from which a matrix is formed as far as it is needed.
     """
 
     functions: Callable[[Any], ndarray]
     influence: Callable[[Any, ndarray], ndarray]
     coefficients: ndarray
-    covariance: ndarray
+    closed: Any
+
+    @property
+    def covariance(self) -> ndarray:
+        """The whole covariance matrix, ((K-1) m, (K-1) m)."""
+        return self.closed.full()
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ COVARIANCE_NOTES = {
     "nonrobust": "Standard errors are from the inverse information (the laws of the classes are assumed to be right).",
     "expected": "Standard errors are from the inverse expected information (the laws are assumed to be right).",
 }
+MAX_UNASKED_OPERATIONS = 1e10  # operations of leaving one out, about a second, that a summary or a file may take
 EXACT = "Slopes are unbiased given the class sizes; standard errors are from their exact covariance."
 
 
@@ -341,7 +342,7 @@ class DiscriminantResults(GenerativeResults):
             lambda X: regressors(law, X - law.centre),
             lambda X, y: influence(law, X, y, f.moments),
             logit.coefficients(law.shifted()),
-            logit.DiscriminantCovariance(law.shifted()).full(),
+            logit.DiscriminantCovariance(law.shifted()),
         )
 
     # ------------------------------------------------------------------------------------------------- predicting
@@ -641,12 +642,28 @@ class DiscriminantResults(GenerativeResults):
     @cached_property
     def _error_facts(self) -> dict[str, Any]:
         """Confusion tables and sums of log posteriors, in the order of the classes."""
+        return self._counted_errors(self._reduced is None and not self._costly_leave_one_out)
+
+    @property
+    def _costly_leave_one_out(self) -> bool:
+        """Whether leaving one out takes more than some seconds, in which a row needs a factor of its own."""
+        law = self._law
+        loo = LeaveOneOut(law, self.model._frequency, self._fitted_classes.moments)
+        return loo.by_row and len(self.model._rows) * law.p**3 / 3 > MAX_UNASKED_OPERATIONS
+
+    def _complete_error_facts(self) -> dict[str, Any]:
+        facts = self._error_facts
+        if facts["leave-one-out"] is None and self._reduced is None and self.model._rows_ is not None:
+            facts = self.__dict__["_error_facts"] = self._counted_errors(True)
+        return facts
+
+    def _counted_errors(self, leave_one_out: bool) -> dict[str, Any]:
         found = diagnostics.error_rates(
             self._law,
             self.model._blocks(),
             moments=self._fitted_classes.moments,
             frequency=self.model._frequency,
-            leave_one_out=self._reduced is None,
+            leave_one_out=leave_one_out,
         )
         return error_facts(found)
 

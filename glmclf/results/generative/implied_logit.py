@@ -188,10 +188,32 @@ class ImpliedLogit(LevelEstimates):
 
 
 class ClosedFormCovariance:
-    """Covariance of the implied logit, entry by entry."""
+    """Covariance of the implied logit of naive Bayes, entry by entry; it multiplies like a matrix, ``J @ V``."""
+
+    __array_ufunc__ = None  # J @ V is this class's product
 
     def __init__(self, fit: NaiveBayesFit):
         self._fit = fit
+
+    def __len__(self) -> int:
+        """Number of coefficients."""
+        return (self._fit.K - 1) * self._fit.M
+
+    def __rmatmul__(self, J: ndarray) -> ndarray:
+        """Products J V for rows of J (e, (K-1) M)."""
+        return J @ self._whole if len(self) <= MAX_FORMED else self._fit.covariance_times(J)
+
+    @cached_property
+    def _whole(self) -> ndarray:
+        return self.full()
+
+    def full(self) -> ndarray:
+        """The whole covariance matrix."""
+        return self._fit.covariance()
+
+    def diagonal(self) -> ndarray:
+        """Variances of all coefficients, ((K-1) M,)."""
+        return self.variances().ravel()
 
     def variances(self) -> ndarray:
         """(K-1, M)."""

@@ -248,7 +248,10 @@ class NaiveBayesResults(GenerativeResults):
         parts = self._parts
         about_mean = parts.centred
         return LogitForm(
-            parts.logit_functions, parts.logit_influence, about_mean.coefficients(), about_mean.covariance()
+            parts.logit_functions,
+            parts.logit_influence,
+            about_mean.coefficients(),
+            ClosedFormCovariance(about_mean),
         )
 
     @property

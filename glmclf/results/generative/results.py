@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_whole, is_whole
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.softmax import complements, log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
@@ -552,7 +552,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             Columns sim_1, ..., sim_n of labels. A row of frequency weight f stands f times. Features and responses
             together are drawn by `sample`.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
@@ -584,7 +584,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """Draw class codes, the reference first."""
         classes = self.model._classes
         if by_class is None:
-            decisions.check_count(n, "rows to draw")
+            check_whole("n", n, 1, "how many rows to draw")
             return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
         if isinstance(by_class, pd.Series):
             by_class = by_class.to_dict()
@@ -595,7 +595,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
         sizes = [by_class.get(level, 0) for level in self.levels]
         for size in sizes:
-            decisions.check_count(size, "rows of a class", least=0)
+            check_whole("n", size, 0, "how many rows of a class")
         if n is not None and n != sum(sizes):
             raise ValueError(f"n={n!r}, but by_class= asks for {sum(sizes)} rows")
         return np.repeat([classes.index(level) for level in self.levels], sizes)
@@ -629,7 +629,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             By term: statistic, df, pvalue.
         """
         name = self.model.__class__.__name__
-        if type != 3 or isinstance(type, bool):
+        if not is_whole(type) or type != 3:
             raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
         if test == "LR":
             return self.term_tests()
@@ -653,14 +653,21 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ErrorTables
             `rates` (a row a method: error, n_errors, log_score), `confusion` by method, `by_class`. Leaving one out
             holds the priors, a pseudo-count and the intensity of shrinkage. A row whose class has no law without it is
-            left aside, and counted in `skipped`.
+            left aside, and counted in `skipped`. With shrinkage to a target from the data each row needs a covariance
+            matrix of its own: of many rows and features a saved fit has leaving one out (else NaN) only where this was
+            called before.
 
         References
         ----------
         Lachenbruch & Mickey (1968), Technometrics 10, 1-11. McLachlan (1992), chapter 10.
         """
-        warn_skipped(self._error_facts, self.model._classes)
-        return ErrorTables(self._error_facts, self)
+        facts = self._complete_error_facts()
+        warn_skipped(facts, self.model._classes)
+        return ErrorTables(facts, self)
+
+    def _complete_error_facts(self) -> dict[str, Any]:
+        """Error counts with those of leaving one out, where they were not worth their time without being asked for."""
+        return self._error_facts
 
     # ------------------------------------------------------------------------------------------------ comparing
     @requires(Needs.LIKELIHOOD)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
 
 SLOPES = {"dydx": "dy/dx", "eyex": "d(lny)/d(lnx)", "dyex": "dy/d(lnx)", "eydx": "d(lny)/dx"}
+MAX_GRADIENT_NUMBERS = 250_000_000  # numbers in the gradients of all averages: 2 GB
 EFFECT_COLUMNS = ("Std. Err.", "z", "Pr(>|z|)", "Conf. Int. Low", "Cont. Int. Hi.")  # statsmodels' spelling
 
 
@@ -67,6 +68,7 @@ def marginal_effects(
     effects = _Effects(source, method, dummy, count, contrast == "pairwise", variables is not None)
     for name in asked:
         effects.add(name, found.table)
+    _check_size(source, len(effects.wanted) * len(found.labels) * len(found.groups))
     estimands = [
         Estimand((*setting, *group), label, averages[g], g)
         for setting, answers in found.averages(effects.wanted, keep=vcov is not None)
@@ -76,6 +78,17 @@ def marginal_effects(
     ]
     C = estimate_covariance(res, source, estimands, found, vcov)
     return MarginalEffects(res, source, estimands, found.names, C, SLOPES[method], found.at)
+
+
+def _check_size(source: LinearPredictors, averages: int) -> None:
+    """Refuse so many averages that their gradients, one an outcome in all parameters, would take all memory."""
+    q = len(source.V)
+    numbers = averages * source.outcome.K * q
+    if numbers > MAX_GRADIENT_NUMBERS:
+        raise NotImplementedError(
+            f"get_margeff() of {averages:,} averages, their gradients in {q:,} coefficients, would take "
+            f"{8e-9 * numbers:.1f} GB, several times over: name fewer variables=, or fewer settings"
+        )
 
 
 class _Effect(NamedTuple):

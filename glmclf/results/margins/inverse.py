@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, is_number, is_truth
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, InferenceWarning, warn
@@ -137,7 +137,7 @@ def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]
 def _check_value(name: str, value: Any, is_offset: bool) -> None:
     """Refuse a missing or infinite value, and an offset that is no number."""
     odd = bool(pd.isna(value)) or (isinstance(value, (float, np.floating)) and np.isinf(value))
-    if odd or (is_offset and not isinstance(value, (int, float, np.number, np.bool_))):
+    if odd or (is_offset and not (is_number(value) or is_truth(value))):
         what = "a number" if is_offset else "a finite number or a level"
         raise DataError(f'at= sets "{name}" to {value!r}: give it {what}')
 

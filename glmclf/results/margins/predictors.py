@@ -25,6 +25,8 @@ from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
 
+BLOCK_NUMBERS, LEAST_ROWS = 2**20, 64  # numbers, and rows, of a block of features with their products
+
 
 class LinearPredictors:
     """Base class of linear predictors of a fit, as functions of the columns of a table.
@@ -32,14 +34,14 @@ class LinearPredictors:
     Attributes
     ----------
     outcome : Event or Classes
-    V : (p, p) ndarray
+    V : (p, p) ndarray, or an object of closed form that products J @ V are taken of
         Covariance of the parameters, equation by equation, in the coordinates of `rows`.
     levels : list
         Names of the outcomes in the order of the engine; empty for an event.
     """
 
     outcome: Event | Classes
-    V: ndarray
+    V: Any
     levels: list[Any]
 
     def __init__(self, res: Any):
@@ -330,7 +332,7 @@ class GenerativePredictors(LinearPredictors):
         self.outcome = Classes(len(res.levels))
         self.levels = list(res.model._classes)
 
-    def _estimate(self) -> tuple[ndarray, ndarray]:
+    def _estimate(self) -> tuple[ndarray, Any]:
         """Coefficients about the features' centre, (K-1, m), and their covariance, of the fit's type."""
         raise NotImplementedError
 
@@ -343,6 +345,11 @@ class GenerativePredictors(LinearPredictors):
 
 class DiscriminantPredictors(GenerativePredictors):
     """Linear predictors of LDA and QDA: raw rows are the features, z their products."""
+
+    @property
+    def block_size(self) -> int:
+        """Number of rows that are evaluated at a time: with their products some megabytes."""
+        return min(super().block_size, max(LEAST_ROWS, BLOCK_NUMBERS // self.b.shape[1]))
 
     def raw(self, table: pd.DataFrame) -> ndarray:
         X = self.design.matrix(table)
@@ -364,11 +371,11 @@ class DiscriminantPredictors(GenerativePredictors):
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
         return self.res._function_slopes(raw, d)
 
-    def _estimate(self) -> tuple[ndarray, ndarray]:
+    def _estimate(self) -> tuple[ndarray, Any]:
         res = self.res
         if res._reduced is not None:
             return res._reduced, res._cov.matrix
-        return self.form.coefficients, self.form.covariance if res._cov.name in MODEL_BASED else res._cov.matrix
+        return self.form.coefficients, self.form.closed if res._cov.name in MODEL_BASED else res._cov.matrix
 
 
 class NaiveBayesPredictors(GenerativePredictors):
@@ -403,10 +410,10 @@ class NaiveBayesPredictors(GenerativePredictors):
             return [0, 1]
         return found
 
-    def _estimate(self) -> tuple[ndarray, ndarray]:
+    def _estimate(self) -> tuple[ndarray, Any]:
         res, b = self.res, self.form.coefficients
         if res._cov.name in MODEL_BASED:
-            return b, self.form.covariance
+            return b, self.form.closed
         return b, res._parts.collapsed(res._cov.matrix)
 
     def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -357,9 +359,9 @@ def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int],
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
     """Column of one value, a category for a label, which is read fast."""
-    if isinstance(value, (str, bytes)):
+    if (value is not None and not isinstance(value, (numbers.Number, np.bool_))) or isinstance(value, Decimal):
         codes = np.zeros(len(table), dtype=np.int8)
-        return pd.Categorical.from_codes(codes, categories=pd.Index([value], dtype=object))
+        return pd.Categorical.from_codes(codes, categories=pd.Index([value], dtype=object, tupleize_cols=False))
     return pd.Series(np.full(len(table), value), index=table.index)
 
 

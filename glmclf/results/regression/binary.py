@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.checks import is_number
+from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -21,6 +21,7 @@ from glmclf.core.rows.summed import Summed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import Prediction, linear_se
 from glmclf.inference.residuals import binomial as residuals
@@ -295,12 +296,12 @@ class BinaryResults(
         if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
             if isinstance(column, str):
                 raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
-            return _numbers(column)
+            return offset_of_new_rows(column)
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         scalar = np.ndim(column) == 0 and not isinstance(column, str)
-        return _numbers(column if scalar else align(column, name="offset", frame=table))
+        return offset_of_new_rows(column if scalar else align(column, name="offset", frame=table))
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
@@ -385,7 +386,10 @@ class BinaryResults(
         """
         check_count(n, "responses to draw")
         r = self.model._rows
-        repeat = times_of(r, self.model._frequency)
+        check_whole("n", n, 1, "how many responses to draw")
+        repeat = np.ones(len(r), dtype=int)
+        if r.weights is not None and self.model._frequency:
+            repeat = r.weights.astype(int)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
@@ -443,17 +447,5 @@ def _check_threshold(threshold) -> None:
 
 
 def _from_log_odds(z: ndarray, which: str) -> ndarray:
-    if which == "var":
-        return expit(z) * expit(-z)
-    if which in ("mean", "class"):
-        return expit(z)
-    raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
-
-
-def _numbers(offset) -> ndarray:
-    try:
-        if np.iscomplexobj(offset):
-            raise TypeError
-        return np.asarray(offset, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"offset must be numbers; found {offset!r}") from None
+    check_choice("which", which, ("mean", "linear", "var", "class"))
+    return expit(z) * expit(-z) if which == "var" else expit(z)

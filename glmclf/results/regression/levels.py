@@ -9,11 +9,12 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.checks import check_choice
 from glmclf.data.table.frame import labels
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
-from glmclf.inference.margins.prediction import level_logit_se
+from glmclf.inference.margins.prediction import INTERVAL_PREDICTIONS, INTERVALS, level_logit_se
 from glmclf.results.interop import StatsmodelsStyle
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
@@ -339,8 +340,7 @@ class LevelPredictions(frames.FrameShown):
 
 def check_prediction(which: Any) -> None:
     """Refuse kinds of predictions that have no intervals."""
-    if not isinstance(which, str) or which not in ("mean", "linear"):
-        raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
+    check_choice("which", which, INTERVAL_PREDICTIONS, INTERVALS)
 
 
 def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:

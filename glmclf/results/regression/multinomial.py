@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.columns import rows_at_once
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
@@ -23,11 +23,11 @@ from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame, labels
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
-from glmclf.results import decisions
 from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.constrained import said
@@ -465,11 +465,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 table = as_frame(newdata, empty=True, scalars=True)
                 column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):
-            return model._relative(np.asarray(column, dtype=float))
+            return model._relative(offset_of_new_rows(column))
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
-        return model._relative(align(column, name="offset", frame=table))
+        return model._relative(offset_of_new_rows(align(column, name="offset", frame=table)))
 
     @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
@@ -579,7 +579,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         DataFrame
             Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         index, generator = r.index.repeat(times), seeds.generator(seed)

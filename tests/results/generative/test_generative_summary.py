@@ -742,3 +742,21 @@ def test_markdown_has_columns(odd):
 def test_estimates_with_standard_errors(x, se, text):
     shown = generative_summary._with_se(x, se)
     assert shown == text or (len(text) > 22 and shown == f"{x:.6g} ({se:.3g})")
+
+
+def test_leaving_one_out_where_each_row_needs_a_covariance(iris, monkeypatch, tmp_path):
+    """Of a shrunken fit that is large the summary and a file have it only after it was asked for."""
+    known = LDA.from_formula(IRIS, iris, shrinkage=0.3).fit().error_rates().rates
+    monkeypatch.setattr("glmclf.results.generative.discriminant.MAX_UNASKED_OPERATIONS", 150 * 4**3 / 3 - 1)
+    res = LDA.from_formula(IRIS, iris, shrinkage=0.3).fit()
+    s = summary(res)
+    assert "leave-one-out" not in facts(s)["Errors:"] and "a covariance matrix for each row" in notes(s)
+    res.save(tmp_path / "early.json")
+    pd.testing.assert_frame_equal(res.error_rates().rates, known)
+    assert "leave-one-out" in facts(summary(res))["Errors:"]
+    res.save(tmp_path / "late.json")
+    early, late = (glmclf.load(tmp_path / name).error_rates().rates for name in ("early.json", "late.json"))
+    assert early.loc["leave-one-out"].isna().all() and early.loc["resubstitution"].equals(known.loc["resubstitution"])
+    pd.testing.assert_frame_equal(late, known)
+    for cheap in ({"ridge": 0.1}, {"shrinkage": 0.3, "target": np.eye(4)}, {}):
+        assert "leave-one-out" in facts(summary(LDA.from_formula(IRIS, iris, **cheap).fit()))["Errors:"]

@@ -588,3 +588,21 @@ def test_where_a_function_is_infinite_the_error_says_what_to_set(options):
     res = Logit.from_formula("y ~ np.log(u) + x" if "variables" in options else "y ~ np.log(u)", data).fit()
     with pytest.raises(DataError, match=r'^"np.log\(u\)" is infinite at these values of the variables: set others'):
         res.get_margeff(**options)
+
+
+# ------------------------------------------------------------------------------------------------ many coefficients
+@pytest.mark.parametrize("model", [LDA, QDA, NaiveBayes])
+def test_effects_of_generative_models_without_the_covariance_matrix(model, monkeypatch):
+    """The delta method takes products with the covariance of the implied logit, which has too many numbers to form."""
+    penguins = datasets.load("penguins")[["species", "bill_length_mm", "body_mass_g", "bill_depth_mm"]].dropna()
+    res = model.from_formula("species ~ bill_length_mm + body_mass_g + bill_depth_mm", penguins).fit()
+    known = res.get_margeff()
+    pairs = res.contrasts({"bill_length_mm": [40, 45]}).summary_frame()
+    monkeypatch.setattr("glmclf.core.discriminant.logit.MAX_FORMED_COEFFICIENTS", 0)
+    monkeypatch.setattr("glmclf.results.generative.implied_logit.MAX_FORMED", 0)
+    found = res.get_margeff()
+    np.testing.assert_allclose(found.margeff_se, known.margeff_se, rtol=1e-9)
+    pd.testing.assert_frame_equal(res.contrasts({"bill_length_mm": [40, 45]}).summary_frame(), pairs, rtol=1e-6)
+    monkeypatch.setattr("glmclf.results.margins.effects.MAX_GRADIENT_NUMBERS", 10)
+    with pytest.raises(NotImplementedError, match=r"get_margeff\(\) of 3 averages.* variables="):
+        res.get_margeff()
