@@ -11,8 +11,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import true_or_false
-from glmclf.data.table.frame import close_to
-from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.comparison.regression_table import OMITTED

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import check_choice, check_whole
-from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath

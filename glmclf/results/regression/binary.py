@@ -27,7 +27,6 @@ from glmclf.inference.margins.prediction import Prediction, linear_se
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
 from glmclf.results.base import row_property, times_of
-from glmclf.results.decisions import check_count
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
@@ -384,12 +383,9 @@ class BinaryResults(
             Columns sim_1, ..., sim_n: labels as in the data, or successes for counts. A row of frequency weight f
             stands f times.
         """
-        check_count(n, "responses to draw")
         r = self.model._rows
         check_whole("n", n, 1, "how many responses to draw")
-        repeat = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            repeat = r.weights.astype(int)
+        repeat = times_of(r, self.model._frequency)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
