@@ -231,6 +231,8 @@ class NaiveBayesResults(GenerativeResults):
         return Parts(self._fit)
 
     def _check_logit_form(self) -> None:
+        if self.model._divisor != "mle":
+            raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
         if self._smoothed:
             raise NotImplementedError("compare_conditional() is for the maximum likelihood fit: without smoothing=")
         self._check_priors("compare_conditional()")
