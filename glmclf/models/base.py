@@ -124,6 +124,19 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         other._left_out = self._left_out
         return other
 
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = self._counts_of(y, trials)
+        return counts if weights is None else weights[:, None] * counts
+
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        """Observations of each class in rows, (n, J), without weights."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------------------------------------- likelihood
     @property
     def _unit(self) -> float:

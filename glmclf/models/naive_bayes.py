@@ -199,11 +199,6 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return [getattr(self, "dropped_const", None) or "Intercept", *self._design.xnames[1:]]
 
     @property
-    def k_constant(self) -> int:
-        """Number of constants: 1, as the implied logit has an intercept."""
-        return 1
-
-    @property
     @named
     def exog(self) -> ndarray:
         """Features side by side, (n, p): codes for levels, NaN where missing."""

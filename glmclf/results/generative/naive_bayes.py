@@ -85,12 +85,6 @@ class NaiveBayesResults(GenerativeResults):
 
     @property
     @requires()
-    def feature_names(self) -> list[str]:
-        """Names of the features, in the order of the formula."""
-        return self.model.feature_names
-
-    @property
-    @requires()
     def counts(self) -> pd.Series:
         """Rows of each level, or sums of weights."""
         return self._by_class(self._fit.counts)

@@ -26,7 +26,7 @@ from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import LinearErrors, Prediction
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
@@ -388,9 +388,7 @@ class BinaryResults(
         """
         r = self.model._rows
         check_whole("n", n, 1, "how many responses to draw")
-        repeat = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            repeat = r.weights.astype(int)
+        repeat = times_of(r, self.model._frequency)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
