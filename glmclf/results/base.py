@@ -299,7 +299,7 @@ class Results(WaldInference):
     def _without_stream(self) -> dict[str, Any]:
         """State of a fit to a stream for a pickle."""
         self._remember()
-        return self.__dict__
+        return {name: value for name, value in self.__dict__.items() if name != "_fingerprint"}
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -317,6 +317,7 @@ class Results(WaldInference):
             for name, value in vars(cls).items():
                 if isinstance(value, row_property):
                     self.__dict__.pop(name, None)
+        self.__dict__.pop("_fingerprint", None)
         self.model = self.model._without_rows()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from glmclf import registry
 from glmclf.checks import is_whole
 
-FORMAT = 2  # format 1 had no ranges of variables
+FORMAT = 3  # format 1 had no ranges of variables, 2 digests of the response in place of sums of the data
 
 
 def write(path, stored: dict[str, Any]) -> None:
@@ -90,6 +91,12 @@ def load(path, functions=None) -> Any:
         return _restored(stored, functions)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
+
+
+def facts_from(stored: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Quantities that needed the rows, from a file; of one of an earlier version without sums of the data."""
+    facts = {"_data_sums": {}, **stored["facts"]}
+    return {name: facts[name] for name in names}
 
 
 def _restored(stored: dict[str, Any], functions) -> Any:

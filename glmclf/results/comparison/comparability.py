@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,13 @@ from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
-from glmclf.core.rows.summed import Summed
+from glmclf.core.rows.summed import Summed, added_by
 from glmclf.errors import DataError
 from glmclf.results.base import Results
 from glmclf.results.requires import has_rows
 
-SUMS_RTOL = 1e-10  # relative difference of sums of a column that another machine may make
+SUMS_TOL = 1e-11  # difference of sums that another order of adding may make, relative to a bound of their terms' sum
+MIN_ROWS_OF_A_SUM = 5  # rows of which a sum is kept without them: that of one row is its value
 
 
 def is_joint(res: Any) -> bool:
@@ -65,6 +68,8 @@ def different_data(a: Any, b: Any) -> list[str]:
     Responses are equal where they part the rows into the same classes, whatever these are called or coded as, except
     that a level with the same name in both is the same class. DataError where only removed rows could tell.
     """
+    if rows_gone(a) or rows_gone(b):
+        return _different_totals(a, b)
     one, two = a._fingerprint, b._fingerprint
     weights = one["weights"] != two["weights"]
     if a.nobs != b.nobs:
@@ -74,44 +79,55 @@ def different_data(a: Any, b: Any) -> list[str]:
     if len(coded_levels(a)) != len(coded_levels(b)):
         return ["levels"]
     differ = [name for name in ("response", "trials") if one[name] != two[name]]
-    if rows_gone(a) or rows_gone(b):
-        return _different_digests(a, b, differ)
     if matching(a, b) is not None:
         return []
     return ["levels"] if {*coded_levels(a)} != {*coded_levels(b)} else ["response"] if "response" in differ else differ
 
 
-def _different_digests(a: Any, b: Any, differ: list[str]) -> list[str]:
-    """Compare two fits by their stored digests, where the rows of one are gone."""
-    x, y = _levels_of_codes(a), _levels_of_codes(b)
-    if not differ:
-        apart = any(name in y and y.index(name) != i for i, name in enumerate(x))
-        return ["levels"] if apart else []
-    if coded_levels(a) == coded_levels(b) and hasattr(a.model, "link") == hasattr(b.model, "link"):
-        return differ  # both have the same coding
-    codings = "; ".join(f"{type(res.model).__name__} of {', '.join(coded_levels(res))}" for res in (a, b))
-    raise DataError(
-        "whether the two fits are of the same observations cannot be told without the rows, which were removed or not "
-        f"saved: their responses are coded in two ways ({codings}; the reference, or what is no event, first). "
-        "Compare the fits before they are saved, or fit both by one class of models with the same event= or "
-        "reference="
-    )
-
-
-def _levels_of_codes(res: Any) -> list[str]:
-    """Levels in the order of the codes in the response's fingerprint."""
-    return [str(level) for level in res.levels] if type(res.model).__name__ == "MNLogit" else coded_levels(res)
+def _different_totals(a: Any, b: Any) -> list[str]:
+    """Names of what differs between two fits as far as their totals tell, where the rows of one are gone."""
+    one, two = a._data_sums, b._data_sums
+    if not one or not two:
+        raise DataError(
+            "whether the two fits are of the same observations cannot be told: the file of one was written by an "
+            "earlier version of glmclf, whose digests of the response are no longer read. Fit and save it again"
+        )
+    weights = not _same_sums(one["weights"], two["weights"])
+    if a.nobs != b.nobs:
+        return [f"numbers of observations, {a.nobs:g} and {b.nobs:g}," + " and weights" * weights]
+    if weights:
+        return ["weights"]
+    names, others = one["levels"], two["levels"]
+    if len(names) != len(others):
+        return ["levels"]
+    if {*names} & {*others} and {*names} != {*others}:
+        return ["levels"]
+    if matching(a, b) is None:
+        if {*names} == {*others}:
+            return ["response"]
+        raise DataError(
+            "whether the two fits are of the same observations cannot be told without the rows, which were removed or "
+            f"not saved: their levels have other names ({', '.join(names)}; {', '.join(others)}). Compare the fits "
+            "before they are saved"
+        )
+    return [] if _same_sums(one["trials"], two["trials"]) else ["trials"]
 
 
 def matching(a: Any, b: Any) -> list[int] | None:
-    """Place of each class of a among the classes of b, in coded order; None where they part the rows differently."""
+    """Place of each class of a among the classes of b, in coded order; None where they part the rows differently.
+
+    Without the rows of one, classes of the same names and of equal totals are the same.
+    """
     names, others = coded_levels(a), coded_levels(b)
+    if rows_gone(a) or rows_gone(b):
+        one, two = _responses(a), _responses(b)
+        if {*names} != {*others}:
+            return list(range(len(names))) if one and [*one.values()] == [*two.values()] else None
+        return [others.index(name) for name in names] if one == two else None
     alike = all(a._fingerprint[name] == b._fingerprint[name] for name in ("response", "trials", "weights"))
     known = names == others or not ({*names} & {*others} or type(a.model).__name__ == "MNLogit")
     if known and alike and type(a.model) is type(b.model):
         return list(range(len(names)))
-    if rows_gone(a) or rows_gone(b):
-        return None
     if len(a.model._rows) != len(b.model._rows) or len(names) != len(others):
         return None
     places, free = [], [i for i, name in enumerate(others) if name not in names]
@@ -126,19 +142,24 @@ def matching(a: Any, b: Any) -> list[int] | None:
     return places
 
 
-def fingerprint(res: Any) -> dict[str, Any]:
-    """Fingerprint of a fit's data: digests of response, trials, weights and offset, and sums of columns."""
-    alike, digests, start = counts_alike(res), [_Digest() for _ in range(4)], 0
-    sums: dict[str, ndarray] = {}
-    for X, y, trials, offset, weights in res.model._rows.parts():
+def fingerprint(res: Any) -> dict[str, str]:
+    """Digests of response, trials, weights and offset, by which fits compare whose rows are at hand.
+
+    They go with the rows: the digest of a response of few rows is that of one of few responses, which one can try.
+    """
+    alike, digests = counts_alike(res), [_Digest() for _ in range(4)]
+    for _X, y, trials, offset, weights in res.model._rows.parts():
         some = res.model._as_endog(y), trials, None if alike else weights, offset
         for digest, a in zip(digests, some, strict=True):
             digest.add(a)
-        for name, own in _column_sums(res, X, start).items():
-            sums[name] = sums.get(name, 0.0) + own
-        start += len(y)
-    found: dict[str, Any] = dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
-    return found | {"columns": {name: own.tolist() for name, own in sums.items()}}
+    return dict(zip(("response", "trials", "weights", "offset"), map(str, digests), strict=True))
+
+
+def _responses(res: Any) -> dict[str, float]:
+    """Observations of each class by its name, in coded order."""
+    found = res._data_sums
+    by_name = dict(zip(found["levels"], found["response"], strict=True)) if found else {}
+    return {name: by_name[name] for name in coded_levels(res)} if found else {}
 
 
 class _Digest:
@@ -158,12 +179,15 @@ class _Digest:
 
 def same_offset(a: Any, b: Any) -> bool:
     """Whether two fits of the same data have the same offset, in terms of classes rather than of codes."""
+    alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
+    if rows_gone(a) or rows_gone(b):
+        sums, others = a._data_sums.get("offset", []), b._data_sums.get("offset", [])
+        return _same_sums(sums, others) and (alike or not sums)
     one, two = a._fingerprint["offset"], b._fingerprint["offset"]
     if not one and not two:
         return True
-    alike = coded_levels(a) == coded_levels(b) and type(a.model) is type(b.model)
-    if alike or rows_gone(a) or rows_gone(b):
-        return one == two and alike
+    if alike:
+        return one == two
     if matching(a, b) is None:
         return False
     found = with_offsets(a, b, lambda X, x, Z, y: (X, x, y)).sum(_offsets_apart)
@@ -298,7 +322,7 @@ def features_apart(a: Any, b: Any) -> list[str]:
     if has_rows(a) and has_rows(b):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
-    if ("columns" in a._fingerprint and "columns" in b._fingerprint) or not _have_moments(a, b):
+    if (a._data_sums and b._data_sums) or not _have_moments(a, b):
         return columns_apart(a, b)
     return _moments_apart(a, b)
 
@@ -339,40 +363,95 @@ def _moments_apart(a: Any, b: Any) -> list[str]:
     return apart
 
 
-# ---------------------------------------------------------------------------------------------- columns without rows
-def _column_sums(res: Any, X: Any, start: int) -> dict[str, ndarray]:
-    """Weighted sums of each column, by name, of rows from the `start`-th on, and of the mask of missing values.
+# ---------------------------------------------------------------------------------------------- data without rows
+def totals(res: Any) -> dict[str, Any]:
+    """Sums over all rows, or those of a class, by which fits compare whose rows are gone.
 
-    The weights are fixed pseudo-random numbers by row, so that other numbers, or the same numbers in other rows, have
-    other sums; unlike digests, sums add up over parts and allow for rounding.
+    No order of rows is in them, so that no row can be told: means of columns by class, which the estimate tells as
+    well. Sums of fewer than `MIN_ROWS_OF_A_SUM` rows are left out.
+
+    Returns
+    -------
+    dict
+        The names of the "levels", the observations of each ("response"), and lists [bound, sums] of "trials",
+        "weights", "offset" and each of the "columns": sums by class, or over all where a class has few rows. The bound
+        is one of the sum of the absolute terms, a power of two.
     """
-    n = X.shape[0]
+    alike, parts = counts_alike(res), list[_Totals]()
+    for X, y, trials, offset, weights in res.model._rows.parts():
+        cells = _cells_of(res, y, trials, weights)
+        values = {"trials": trials, "weights": None if alike else weights, "offset": offset}
+        arrays = {name: np.reshape(a, (len(y), -1)) for name, a in values.items() if a is not None}
+        largest, sums = _sums_of(arrays, cells)
+        own, by_class = _sums_of_columns(res, X, cells)
+        counts = np.vstack([cells.sum(axis=0), (cells > 0).sum(axis=0)])
+        parts.append(_Totals(largest | own | {"": np.ones(1)}, sums | by_class | {"": counts}, len(y)))
+    seen = functools.reduce(operator.add, parts)
+    counts, rows = seen.sums[""]
+    few = rows.min() < MIN_ROWS_OF_A_SUM
+    made = {
+        name: _rounded_sums(sums.sum(axis=1, keepdims=True) if few else sums, seen.largest[name] * counts.sum())
+        for name, sums in seen.sums.items()
+        if name and seen.rows >= MIN_ROWS_OF_A_SUM
+    }
+    columns = {name[1:]: found for name, found in made.items() if name.startswith("=")}
+    beside = {name: made.get(name, []) for name in ("trials", "weights", "offset")}
+    return {"levels": coded_levels(res), "response": counts.tolist(), **beside, "columns": columns}
+
+
+@dataclass(frozen=True)
+class _Totals(Summed):
+    """Sums by class of what has a value a row, by name, (width, K), and the largest absolute values, (width,)."""
+
+    largest: dict[str, Any] = field(metadata=added_by(lambda a, b: {n: np.maximum(a[n], b.get(n, 0.0)) for n in a}))
+    sums: dict[str, Any]
+    rows: int
+
+
+def _sums_of(arrays: dict[str, ndarray], cells: ndarray) -> tuple[dict[str, ndarray], dict[str, ndarray]]:
+    """Largest absolute values and sums by class of arrays (n, width)."""
+    largest = {name: np.abs(a).max(axis=0, initial=0.0) for name, a in arrays.items()}
+    return largest, {name: a.T @ cells for name, a in arrays.items()}
+
+
+def _sums_of_columns(res: Any, X: Any, cells: ndarray) -> tuple[dict[str, ndarray], dict[str, ndarray]]:
+    """Largest absolute value and sums by class of each column; of features also the missing values of each class."""
     if is_joint(res):
-        u = _weights_of_rows(start, n)
-        parts = {name: v.reshape(n, -1) for name, v in _feature_values(res, X).items()}
-        return {name: np.append(u @ np.nan_to_num(v), u @ np.isnan(v)) for name, v in parts.items()}
-    total = np.zeros(X.shape[1])
-    for first in range(0, n, X.block_size):
-        block = X[slice(first, min(first + X.block_size, n))]
-        total += block.times(_weights_of_rows(start + first, block.shape[0]))
-    return {name: np.array([value]) for name, value in zip(res.model.exog_names, total, strict=True)}
+        parts = {f"={name}": v.reshape(len(cells), -1) for name, v in _feature_values(res, X).items()}
+        both = {name: np.column_stack([np.nan_to_num(v), np.isnan(v)]) for name, v in parts.items()}
+        return _sums_of(both, cells)
+    names = [f"={name}" for name in res.model.exog_names]
+    sums = np.zeros((X.shape[1], cells.shape[1]))
+    for first in range(0, len(cells), X.block_size):
+        part = slice(first, min(first + X.block_size, len(cells)))
+        sums += np.column_stack([X[part].times(c) for c in cells[part].T])
+    largest = X.largest() if len(cells) else np.zeros(len(names))
+    return dict(zip(names, largest[:, None], strict=True)), dict(zip(names, sums[:, None, :], strict=True))
 
 
-def _weights_of_rows(start: int, n: int) -> ndarray:
-    """Pseudo-random weights of rows, all distinct: fractional parts of multiples of the golden ratio (Weyl)."""
-    places = np.arange(start + 1, start + n + 1, dtype=np.uint64)
-    return (places * np.uint64(0x9E3779B97F4A7C15)).astype(float) / 2.0**64
+def _rounded_sums(sums: ndarray, bound: ndarray) -> list[list[float]]:
+    """Lists [bound, sums by class] of each of the columns."""
+    top = np.exp2(np.ceil(np.log2(np.where(bound > 0, bound, 1.0))))
+    return np.column_stack([top, sums]).tolist()
 
 
 def columns_apart(a: Any, b: Any) -> list[str]:
-    """Columns or features of equal names whose stored sums differ; empty where a file has no sums."""
-    one, two = (res._fingerprint.get("columns", {}) for res in (a, b))
-    shared = [name for name in one if name in two]
-    return [name for name in shared if not _same_sums(np.asarray(one[name]), np.asarray(two[name]))]
+    """Columns or features of equal names whose totals differ; empty where a file has none."""
+    one, two = (res._data_sums.get("columns", {}) for res in (a, b))
+    places = matching(a, b)
+    return [name for name in one if name in two and not _same_sums(one[name], two[name], places)]
 
 
-def _same_sums(x: ndarray, y: ndarray) -> bool:
-    return x.shape == y.shape and np.allclose(x, y, rtol=SUMS_RTOL, atol=0.0)
+def _same_sums(one: list[list[float]], two: list[list[float]], places: list[int] | None = None) -> bool:
+    """Whether sums are equal up to the order of adding; of all rows where one has no others."""
+    if not one or not two:
+        return bool(one) == bool(two)
+    (bound, x), (other, y) = ((a[:, :1], a[:, 1:]) for a in map(np.asarray, (one, two)))
+    if x.shape == y.shape and x.shape[1] > 1 and places is not None:
+        y = y[:, places]
+    if x.shape != y.shape:
+        x, y = x.sum(axis=1, keepdims=True), y.sum(axis=1, keepdims=True)
+    return x.shape == y.shape and bool((np.abs(x - y) <= SUMS_TOL * np.minimum(bound, other)).all())
 
 
 def measures(res: Any) -> dict[str, str]:

@@ -744,7 +744,7 @@ class DiscriminantResults(GenerativeResults):
         parts = stored["prior_parts"]
         parts = None if parts is None else PriorParts(np.array(parts["cross"]), np.array(parts["own"]))
         self = cls(model, GaussianFit(Gaussian(**law), moments, factors), cov, groups, reduced, parts)
-        self.__dict__.update(stored["facts"])
+        self.__dict__.update(saving.facts_from(stored, self._facts))
         return self
 
 

@@ -462,7 +462,7 @@ class NaiveBayesResults(GenerativeResults):
         fitted = model._estimate(record_from_dict(model._families, stored["statistics"]))
         cov, groups = Covariance.of(stored["covariance"])
         self = cls(model, fitted, cov, groups)
-        self.__dict__.update(stored["facts"])
+        self.__dict__.update(saving.facts_from(stored, self._facts))
         return self
 
 

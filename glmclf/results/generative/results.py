@@ -23,7 +23,7 @@ from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results import decisions
 from glmclf.results.base import Results, row_property, times_of
-from glmclf.results.comparison.comparability import fingerprint
+from glmclf.results.comparison.comparability import fingerprint, totals
 from glmclf.results.comparison.conditional import ConditionalComparison, LogitForm, compare_conditional
 from glmclf.results.comparison.mixin import ModelComparison
 from glmclf.results.diagnostics.mixin import Diagnostics
@@ -728,9 +728,14 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         raise NotImplementedError
 
     @cached_property
-    def _fingerprint(self) -> dict[str, Any]:
-        """Fingerprint of a fit's data: digests of everything that compared models must share, and of the features."""
+    def _fingerprint(self) -> dict[str, str]:
+        """Digests of everything that compared models must share, as long as there are rows."""
         return fingerprint(self)
+
+    @cached_property
+    def _data_sums(self) -> dict[str, Any]:
+        """Sums by which fits compare whose rows are gone."""
+        return totals(self)
 
     def _check_priors(self, what: str) -> None:
         """Refuse priors that are neither known nor estimated by maximum likelihood."""
@@ -804,7 +809,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             )
         return notes
 
-    _facts: ClassVar[tuple[str, ...]] = ("llf_conditional", "_conditional_null", "_fingerprint")
+    _facts: ClassVar[tuple[str, ...]] = ("llf_conditional", "_conditional_null", "_data_sums")
 
     @staticmethod
     def _patterns(seen: ndarray) -> list[tuple[ndarray, ndarray]]:

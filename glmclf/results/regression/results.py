@@ -229,12 +229,17 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._size
 
     @cached_property
-    def _fingerprint(self) -> dict[str, Any]:
-        """Fingerprint of a fit's data: digests of everything that compared models must share, and of the columns."""
+    def _fingerprint(self) -> dict[str, str]:
+        """Digests of everything that compared models must share, as long as there are rows."""
         found = same_data.fingerprint(self)
         if self.model._rows.offset is not None:  # with several equations offsets are relative to the reference
             found["offset"] += f" {getattr(self.model, '_offset_base', '')}"
         return found
+
+    @cached_property
+    def _data_sums(self) -> dict[str, Any]:
+        """Sums by which fits compare whose rows are gone."""
+        return same_data.totals(self)
 
     @cached_property
     def _factor(self) -> ndarray:
@@ -363,7 +368,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     # ---------------------------------------------------------------------------------------- keeping, moving
     _state_class: ClassVar[type[FitState]] = FitState
-    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_fingerprint", "_units")
+    _facts: ClassVar[tuple[str, ...]] = ("llf", "_null_value", "df_model", "_data_sums", "_units")
 
     @property
     def _remembered(self) -> tuple[str, ...]:
@@ -412,7 +417,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if f.get("reduction") is not None:
             null = f["reduction"]["null"]
             self.__dict__["_null_maximised"] = np.nan if null is None else null
-        self.__dict__.update({name: stored["facts"][name] for name in self._remembered})
+        self.__dict__.update(saving.facts_from(stored, self._remembered))
         return self
 
     # ------------------------------------------------------------------------------------- linear predictors
