@@ -21,6 +21,7 @@ from glmclf.core.design.sparse import Sparse
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.data.design.arrays import is_sparse
+from glmclf.data.formula.borrowed import rows_in
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
@@ -410,12 +411,33 @@ class Inputs:
         return found
 
     def _without_rows(self):
-        """Copy of the model without any array that has an entry for each row."""
+        """Copy of the model without any array that has an entry for each row.
+
+        Raises
+        ------
+        DataError
+            The formula keeps a table or a long array of the caller's, which may be such.
+        """
+        self._check_kept()
         other = object.__new__(type(self))
         other.__dict__ = {name: getattr(self, name) for name in self._kept}
         other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
         other.data = ModelData(self._design, None, self._design.xnames)
         return other
+
+    def _check_kept(self) -> None:
+        if self._rows_ is None:
+            return
+        for factor in getattr(self._design, "factors", {}).values():
+            e = factor.expression
+            for name, value in e.borrowed.items():
+                found = rows_in(value, len(self._rows))
+                if found:
+                    raise DataError(
+                        f'"{e.code}" keeps {found} of yours ("{e.pieces.get(name, name)}"), which may be rows of the '
+                        "data: a fit without them is not made. Take the numbers that the term needs before "
+                        "(k = table.x.mean()), or make it a column of the data"
+                    )
 
     def _as_dict(self) -> dict[str, Any]:
         from glmclf.data.design.codec import encode

@@ -157,6 +157,7 @@ ALONE = (
     "x.fillna(0)", "x.where(x < 1, 1)", "x.clip(upper=1)", "x.isin([1, 2])", "g.str.upper()", "g.str.len() + x",
     "g.str[0]", "x.apply(lambda v: max(v, 0))", "g.map(named)", "marked(g)", "np.where(marked(g), 1, 0)", "lengths(g)",
     "np.column_stack([x, w])", "x.combine_first(w)", "np.digitize(w, edges)", "x.where(x < 9, settings.top)",
+    "x.where(x < 9, top.max())",
     "C(c.astype(str))", "x.values", "c.astype(float)", 'Q("odd name").round()', "x.isna()", "x.where(x < 9, edges[1])",
     "np.searchsorted(edges, w)", "x.between(0, 1)", "x.map(str)", "np.nan_to_num(x)", "abs(x)",
     "np.interp(w, edges, edges)",
@@ -166,7 +167,6 @@ NOT_KNOWN = {
     "g.str.extract('(.)')[0]": "g.str.extract('(.)')[0]", "np.max([x, w], axis=0)": "np.max([x, w], axis=0)",
     "np.max(np.column_stack([x, w]), axis=1)": "np.max(np.column_stack([x, w]), axis=1)",
     "np.column_stack([x, w])[:, 1]": "np.column_stack([x, w])[:, 1]", "np.modf(w)[0]": "np.modf(w)[0]",
-    "x.where(x < 9, top.max())": "top.max()",
     "pd.cut(w, edges, labels=False).fillna(7)": "pd.cut(w, edges, labels=False)",
     "x.rename('other')": "x.rename('other')", "I(x + np.modf(w)[0])": "np.modf(w)[0]",
 }  # fmt: skip  # though they are of each row alone: with the piece that is not on the list

@@ -19,6 +19,7 @@ from glmclf.data.design.design import Design, TableDesign
 from glmclf.data.design.feature_design import FeatureDesign
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula import expressions
+from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.factors import Expression
 from glmclf.data.formula.rowwise import check_closed
 from glmclf.data.transforms.basis import TRANSFORMS
@@ -167,10 +168,10 @@ def _borrowed(design: TableDesign) -> tuple[dict[str, Any], list[str]]:
     """The caller's constants by name, and the (dotted) names of the caller's functions."""
     constants, functions = {}, set()
     for factor in design.factors.values():
-        found = expressions.names(factor.expression.code)
+        found = expressions.names(factor.expression.plain)
         for name, value in factor.expression.borrowed.items():
             if name in found.called or name in found.rooted or callable(value) or isinstance(value, ModuleType):
-                functions |= expressions.dotted_names(factor.expression.code, name)
+                functions |= expressions.dotted_names(factor.expression.plain, name)
             else:
                 constants[name] = value
     return constants, sorted(functions)
@@ -216,7 +217,8 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
         constants = {name: unpack(value) for name, value in stored.get("constants", [])}
         columns = [c[0] for c in record.get("columns", [])]
         for factor in record.get("factors", []):
-            check_closed(factor["code"], columns, functions, constants)
+            code, *_ = with_values_named(factor["code"], columns, constants, None)
+            check_closed(code, columns, functions, constants)
             _check_states(factor)
         return DESIGNS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import copy
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
-from types import FunctionType, MethodType, ModuleType
+import io
+import pickle
+from collections.abc import Container, Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from glmclf.data.formula import expressions
 
 MAX_DEPTH = 6  # levels of nested values that are printed
 MAX_PRINTED_LENGTH = 40  # characters of text that is printed in full
@@ -20,16 +26,144 @@ CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 FUNCTION = "function "  # before the name of one
 
 
-def described(code: str, columns: Any, borrowed: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the caller's that a factor uses, by how its code writes them (``k``, ``mu.z``, ``f``).
+def with_values_named(
+    code: str, columns: Container[str], caller: Mapping[str, Any], ours: Container[str] | None
+) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """Code with names in place of what it takes from the caller's tables and other objects, as the values that it has.
+
+    A formula needs ``table.x.mean()``, a number, and no row of the table; a change of the table changes no fit.
+
+    Parameters
+    ----------
+    code : str
+    columns : container of str
+        Names of the columns: what uses one has no value of its own.
+    caller : mapping
+        The caller's variables. Of a design that is read again, the values by the names that they were given.
+    ours : container of str or None
+        Names that are not the caller's: functions and transforms of formulas. None where nothing may be evaluated, of
+        code that is not trusted or read again.
+
+    Returns
+    -------
+    code : str
+    values : dict
+        By name.
+    pieces : dict of str
+        The code that each name stands for.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"x": [1.0, 3.0]})
+    >>> code, values, pieces = with_values_named("I(x - table.x.mean())", ["x"], {"table": table}, ["I"])
+    >>> list(values.values()), list(pieces.values())
+    ([2.0], ['table.x.mean()'])
+    """
+    naming = _NamingValues(columns, caller, ours)
+    tree = naming.visit(copy.deepcopy(expressions.parse(code)))
+    return (ast.unparse(tree), naming.values, naming.pieces) if naming.values else (code, {}, {})
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether a value is kept as it is: a number or text, or a function or module, kept by its name."""
+    return isinstance(value, (*PLAIN, np.generic, ModuleType, type, FunctionType, BuiltinFunctionType, np.ufunc))
+
+
+class _NamingValues(ast.NodeTransformer):
+    """Transformer that puts a name in place of each largest piece that uses objects of the caller and no column."""
+
+    def __init__(self, columns: Container[str], caller: Mapping[str, Any], ours: Container[str] | None):
+        self.columns, self.caller, self.ours = columns, caller, ours
+        self.values, self.pieces = dict[str, Any](), dict[str, str]()
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.expr) or isinstance(node, (ast.Name, ast.Constant)):
+            return super().visit(node)
+        if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            return node
+        piece = ast.unparse(node)
+        name = f"{NAMED}{_digest(piece.encode())}"
+        found = self.caller[name] if name in self.caller else self._value(node)
+        if found is _NONE:
+            return super().visit(node)
+        self.values[name], self.pieces[name] = found, piece
+        return ast.Name(name, ast.Load())
+
+    def _value(self, node: ast.expr) -> Any:
+        """Value of a piece of code, where it is one to keep."""
+        if self.ours is None:
+            return _NONE
+        used = _names(node)
+        if any(name in self.columns or name in self.ours for name in used):
+            return _NONE
+        if all(_is_settled(self.caller[name]) for name in used if name in self.caller):
+            return _NONE
+        if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
+            return _NONE
+        try:
+            value = eval(compile(ast.Expression(node), "<formula>", "eval"), {"np": np, "numpy": np, **self.caller})
+        except Exception:  # its error comes where the factor is evaluated
+            return _NONE
+        return _kept(value)
+
+
+NAMED = "_own_"  # begins the names of values of the caller's
+_NONE: Any = object()
+
+
+def _kept(value: Any) -> Any:
+    """A copy of a value that a formula may keep: numbers, text, arrays and containers of them."""
+    if isinstance(value, (*PLAIN, np.generic, pd.Timestamp, pd.Timedelta)):
+        return value
+    if isinstance(value, (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
+        return value.copy()
+    if isinstance(value, (list, tuple, dict, set, frozenset)):
+        return copy.deepcopy(value)
+    return _NONE
+
+
+def rows_in(value: Any, rows: float) -> str:
+    """What a value holds, itself or within, that may be rows of the caller's: empty for nothing.
+
+    Parameters
+    ----------
+    value : object
+        A constant or function that a formula keeps. What is pickled by name, as functions of modules are, holds none.
+    rows : float
+        Rows of the fit.
+    """
+    watch = _Watch(rows)
+    with contextlib.suppress(Exception):  # what cannot be pickled is kept nowhere
+        watch.dump(value)
+    return watch.found
+
+
+class _Watch(pickle.Pickler):
+    """Pickler that looks for tables and long arrays, and writes nothing of use."""
+
+    def __init__(self, rows: float):
+        super().__init__(io.BytesIO())
+        self.rows, self.found = rows, ""
+
+    def persistent_id(self, value: Any) -> Any:
+        arrays = (np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+        if isinstance(value, pd.DataFrame):
+            self.found = self.found or f"a table of {len(value)} rows"
+        elif isinstance(value, arrays) and np.ndim(value) and len(value) > 1:
+            if len(value) >= self.rows or np.size(value) > MAX_PRINTED_NUMBERS:
+                self.found = self.found or f"an array of {len(value)} values"
+        return None
+
+
+def described(e: Any) -> dict[str, Any]:
+    """The values of the caller's that an Expression uses, by how its code writes them (``k``, ``mu.z``, ``f``).
 
     Numbers and short text are themselves. Of a function there are its name and the numbers that it holds, as defaults
     or from where it was made, but not its code; of long text and large arrays the beginning and a digest.
     """
-    if not borrowed:
-        return {}
-    found = {}
-    for node in _chains(ast.parse(code, mode="eval"), set(borrowed), set(columns)):
+    borrowed = e.borrowed
+    found = {piece: in_words(borrowed[name]) for name, piece in e.pieces.items()}
+    for node in _chains(ast.parse(e.plain, mode="eval"), set(borrowed) - set(e.pieces), set(e.columns)):
         text = ast.unparse(node)
         try:
             value = eval(compile(ast.Expression(node), "<formula>", "eval"), dict(borrowed))

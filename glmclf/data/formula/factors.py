@@ -26,6 +26,7 @@ from patsy import PatsyError
 from patsy.eval import EvalEnvironment, EvalFactor
 
 from glmclf.data.formula import expressions, operators
+from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.dialects import R_FUNCTIONS
 from glmclf.data.formula.rowwise import REDUCING, unknown, with_reductions_named
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
@@ -77,6 +78,10 @@ class Expression:
     seen : str or None
         Of code whose value in a row depends on other rows, and that remembers nothing of the fit: a digest of the
         columns that it saw, the only ones that it is evaluated for again.
+    plain : str
+        The code with names in place of values that it takes from objects of the caller's, which are in `borrowed`.
+    pieces : dict of str
+        The code that each such name stands for.
 
     Further attributes follow from these, among them `written` and `reductions` (the code with names in place of what
     columns are reduced to, and the code of each), `foreign` (code off the closed list of files) and `arrays` (lengths
@@ -92,23 +97,26 @@ class Expression:
     safe: bool = False
     fixed: dict[str, Any] = field(default_factory=dict)
     seen: str | None = None
+    plain: str = ""
+    pieces: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        found = expressions.names(self.code)
+        self.plain = self.plain or self.code
+        found = expressions.names(self.plain)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
-        self.written, self.reductions = self.code, dict[str, str]()
+        self.written, self.reductions = self.plain, dict[str, str]()
         if self.bare is None and not REDUCING.isdisjoint(found.attributes):
-            self.written, self.reductions = with_reductions_named(self.code, self.columns, self.borrowed)
+            self.written, self.reductions = with_reductions_named(self.plain, self.columns, self.borrowed)
         self.foreign = self._off_the_closed_list()
         self.remembers = any(stateful(value) for value in self.namespace.values())
         self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
         whole = self.foreign and not self.remembers
         self.across = whole and not self.reductions
         self.missing_aware = whole or bool(found.attributes & expressions.MISSING_AWARE)
-        self.grows = expressions.grows(self.code)
+        self.grows = expressions.grows(self.plain)
         # methods of columns and functions of the caller may want pandas objects
-        series = found.on_columns or expressions.subscripts(self.code)
+        series = found.on_columns or expressions.subscripts(self.plain)
         self.wants_series = series or bool(found.called & set(self.borrowed))
         self.eval_code = self.eval_code or self.written
 
@@ -127,7 +135,7 @@ class Expression:
     @functools.cached_property
     def looks_across(self) -> bool:
         """Whether the code looks across rows, by the methods and functions that it names."""
-        return expressions.looks_across(self.code)
+        return expressions.looks_across(self.plain)
 
     @functools.cached_property
     def unknown(self) -> str:
@@ -135,7 +143,7 @@ class Expression:
         called = any(map(callable, self.borrowed.values()))
         if not self.foreign and not self.reductions and not self.arrays and not called:
             return ""
-        return unknown(self.code, self.columns, self.borrowed)
+        return unknown(self.plain, self.columns, self.borrowed)
 
     @property
     def unknown_in_new(self) -> str:
@@ -312,7 +320,10 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     FormulaError
         A name that is nowhere; a column that is called like a function.
     """
-    found = expressions.names(code)
+    plain, values, pieces = code, dict[str, Any](), dict[str, str]()
+    if caller and expressions.bare_column(code) is None:
+        plain, values, pieces = with_values_named(code, columns, caller, None if safe else {*BUILTINS, "Q"})
+    found = expressions.names(plain)
     absent = found.quoted - {name for name in found.quoted if name in columns}
     if absent:
         name = sorted(absent)[0]
@@ -321,6 +332,8 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     for name in sorted(found.called | found.rooted | found.used | found.keyword):
         if _is_column(name, found, columns, caller, code):
             used.add(name)
+        elif name in values:
+            namespace[name] = borrowed[name] = values[name]
         elif name in BUILTINS and (name not in TRANSFORMS or _is_ours(name, found, caller)):
             namespace[name] = BUILTINS[name]
         elif name in expressions.NUMPY_NAMES:
@@ -329,7 +342,8 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
             namespace[name] = borrowed[name] = caller[name]
         elif (safe and name not in REDUCING) or not hasattr(python_builtins, name):
             raise _not_found(name, code, columns, name in found.called)
-    return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
+    columns_used = tuple(sorted(used))
+    return Expression(code, columns_used, namespace, borrowed, safe=safe, plain=plain, pieces=pieces)
 
 
 def _is_ours(name: str, found: expressions.Names, caller: Mapping[str, Any]) -> bool:

@@ -66,6 +66,7 @@ def bind(
         _refuse_labels(query, source, first)
         if query.unknown:
             raise query_across(query)
+        caller = {name: caller[name] for name in map(query.named, query.caller) if name in caller}
     for e in bound.values():
         if e.unknown:
             raise factor_across(e)

@@ -54,7 +54,7 @@ class Reading:
 
     def finish(self) -> dict[str, Any]:
         """The fields of a `ReadTable` that describe rows."""
-        taken = {code: described(code, e.columns, e.borrowed) for code, e in self.bound.items() if e.borrowed}
+        taken = {code: described(e) for code, e in self.bound.items() if e.borrowed}
         return {**finish(self.rows, self.beside, self.given_index, self.cut), "borrowed": taken}
 
 

@@ -377,7 +377,7 @@ def totals(res: Any) -> dict[str, Any]:
         "weights", "offset" and each of the "columns": sums by class, or over all where a class has few rows. The bound
         is one of the sum of the absolute terms, a power of two.
     """
-    alike, parts = counts_alike(res), list[_Totals]()
+    alike, parts = counts_alike(res), list[_SumsByClass]()
     for X, y, trials, offset, weights in res.model._rows.parts():
         cells = _cells_of(res, y, trials, weights)
         values = {"trials": trials, "weights": None if alike else weights, "offset": offset}
@@ -385,7 +385,7 @@ def totals(res: Any) -> dict[str, Any]:
         largest, sums = _sums_of(arrays, cells)
         own, by_class = _sums_of_columns(res, X, cells)
         counts = np.vstack([cells.sum(axis=0), (cells > 0).sum(axis=0)])
-        parts.append(_Totals(largest | own | {"": np.ones(1)}, sums | by_class | {"": counts}, len(y)))
+        parts.append(_SumsByClass(largest | own | {"": np.ones(1)}, sums | by_class | {"": counts}, len(y)))
     seen = functools.reduce(operator.add, parts)
     counts, rows = seen.sums[""]
     few = rows.min() < MIN_ROWS_OF_A_SUM
@@ -400,7 +400,7 @@ def totals(res: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Totals(Summed):
+class _SumsByClass(Summed):
     """Sums by class of what has a value a row, by name, (width, K), and the largest absolute values, (width,)."""
 
     largest: dict[str, Any] = field(metadata=added_by(lambda a, b: {n: np.maximum(a[n], b.get(n, 0.0)) for n in a}))

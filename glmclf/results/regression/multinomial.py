@@ -103,7 +103,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         model = self.model._rebased(level)
         A, inverse = self._change_of_base(model), self._change_of_base(model, back=True)
         order = [self.model._response.classes.index(c) for c in model._response.classes]
-        _ = self._fingerprint  # cache the fingerprint of the data of the fit
+        if self.model._rows_ is not None:
+            _ = self._fingerprint  # cache the fingerprint of the data of the fit
         other = copy.copy(self)
         dropped = ("_digits", "_flagged", "_wald_derivatives")
         rows = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, row_property)}
