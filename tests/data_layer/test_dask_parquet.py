@@ -1,5 +1,7 @@
 """Dask's reader of Parquet joins partitions by the share of columns that are read: fits and predictions do not see it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -121,9 +123,9 @@ def test_an_error_of_joined_partitions_names_their_rows(table, tmp_path):
         rows = table.iloc[i * ROWS : (i + 1) * ROWS]
         rows.assign(g=np.where(rows.index == 9 * ROWS + 7, "q", rows.g)).to_parquet(tmp_path / f"{i:02}.parquet")
     lazy = fit.predict(dd.read_parquet(tmp_path))
-    with pytest.raises(UnseenLevelError, match=r'joined partitions \(rows \d+ to \d+\) of .*"g" has level "q"') as found:
+    with pytest.raises(UnseenLevelError, match=r'joined partitions \(rows .*"g" has level "q"') as found:
         lazy.compute()
-    first, last = map(int, pd.Series([str(found.value)]).str.extract(r"rows (\d+) to (\d+)").iloc[0])
+    first, last = map(int, re.search(r"rows (\d+) to (\d+)", str(found.value)).groups())
     assert first <= 9 * ROWS + 7 <= last
 
 

@@ -10,8 +10,8 @@ try:
     from dask.dataframe.dask_expr import new_collection
     from dask.dataframe.dask_expr._expr import Blockwise
 except ImportError:  # of versions before 2025
-    from dask_expr import new_collection
-    from dask_expr._expr import Blockwise
+    from dask_expr import new_collection  # type: ignore[no-redef]
+    from dask_expr._expr import Blockwise  # type: ignore[no-redef]
 
 
 class ChosenColumns(Blockwise):
