@@ -1,4 +1,4 @@
-"""Dask's reader of Parquet joins partitions by the share of columns that are read: fits and predictions do not see it."""
+"""Dask joins the partitions of Parquet files by the share of columns that it reads: no fit or prediction sees it."""
 
 import re
 
