@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeGuard
+import functools
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 
 import numpy as np
 
 MAX_NAMES = 8  # names that a message lists
+F = TypeVar("F", bound=Callable[..., Any])
+NO_NUMBERS = (bool, np.timedelta64)  # subclasses of int and of numpy's integers all the same
+NO_PLACE = sys.maxsize
+MAY_BE_NONE = {"bool": False, bool: False, "bool | None": True, bool | None: True}  # by annotation of an option
 
 
 def is_whole(value: Any, least: float = -np.inf) -> bool:
-    """Whether a value is a whole number of at least `least`; a truth value is none."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= least)
+    """Whether a value is a whole number of at least `least`; a truth value is none, nor is a duration."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, NO_NUMBERS) and bool(value >= least)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, NaN and infinity included; a truth value is none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    """Whether a value is a real number, NaN and infinity included; a truth value is none, nor is a duration."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, NO_NUMBERS)
 
 
 def is_truth(value: Any) -> TypeGuard[bool | np.bool_]:
@@ -25,7 +31,85 @@ def is_truth(value: Any) -> TypeGuard[bool | np.bool_]:
     return isinstance(value, (bool, np.bool_))
 
 
-def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -> None:
+def check_whole(name: str, value: Any, least: int, what: str = "a whole number", most: float = np.inf) -> int:
+    """Check an argument that is a whole number of at least `least` and at most `most`, and return it as an int.
+
+    Examples
+    --------
+    >>> from glmclf.checks import check_whole
+    >>> check_whole("maxiter", 2.5, 0, "a whole number of iterations")
+    Traceback (most recent call last):
+        ...
+    ValueError: maxiter=2.5: a whole number of iterations, 0 or more
+    """
+    if not is_whole(value, least) or value > most:
+        raise ValueError(f"{name}={value!r}: {what}, {f'{least} or more' if most == np.inf else f'{least} to {most}'}")
+    return int(value)
+
+
+def check_truth(name: str, value: Any, optional: bool = False) -> None:
+    """Raise ValueError unless an argument is True or False, or None where it is `optional`."""
+    if not (is_truth(value) or (optional and value is None)):
+        raise ValueError(f"{name}={value!r}: choose {'True, False or None' if optional else 'True or False'}")
+
+
+class TruthOption(NamedTuple):
+    """Option of a function that is True or False: its place among the arguments, its name, whether it may be None.
+
+    Options by keyword alone have NO_PLACE.
+    """
+
+    place: int
+    name: str
+    optional: bool
+
+
+def truth_options(function: Callable[..., Any]) -> tuple[TruthOption, ...]:
+    """Options of a function that are annotated as ``bool``, or ``bool | None``."""
+    code = getattr(function, "__code__", None)
+    by_place = () if code is None else code.co_varnames[: code.co_argcount]
+    return tuple(
+        TruthOption(by_place.index(name) if name in by_place else NO_PLACE, name, MAY_BE_NONE[hint])
+        for name, hint in function.__annotations__.items()
+        if hint in MAY_BE_NONE and name != "return"
+    )
+
+
+def check_truths(options: Iterable[TruthOption], args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+    """Check the options of a call that are True or False; see `check_truth`."""
+    for place, name, optional in options:
+        if name in keywords:
+            check_truth(name, keywords[name], optional)
+        elif place < len(args):
+            check_truth(name, args[place], optional)
+
+
+def true_or_false(function: F) -> F:
+    """Decorate a public function whose options annotated as ``bool`` take nothing else.
+
+    Methods of results and of models have this check in `requires` and `named`.
+
+    Examples
+    --------
+    >>> from glmclf.checks import true_or_false
+    >>> @true_or_false
+    ... def table(rows: int, exponentiate: bool = False): ...
+    >>> table(3, exponentiate="no")
+    Traceback (most recent call last):
+        ...
+    ValueError: exponentiate='no': choose True or False
+    """
+    options = truth_options(function)
+
+    @functools.wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        check_truths(options, args, keywords)
+        return function(*args, **keywords)
+
+    return cast(F, checked)
+
+
+def check_choice(name: str, value: Any, known: Collection[str], words: str = "") -> None:
     """Raise ValueError that lists the words an argument can be, unless it is one of them.
 
     Parameters
@@ -33,7 +117,7 @@ def check_choice(name: str, value: Any, known: Sequence[str], words: str = "") -
     name : str
         The argument.
     value
-    known : sequence of str
+    known : collection of str
     words : str
         What the message says that one can choose, where that is more than the list.
 

@@ -18,9 +18,10 @@ from numpy import ndarray
 
 import glmclf
 from glmclf import registry
-from glmclf.data.formula.parse import parse_formula
+from glmclf.checks import check_choice
+from glmclf.data.formula.parse import left_columns
 from glmclf.data.reading.features import code_of
-from glmclf.data.table.frame import as_frame
+from glmclf.data.table.frame import as_frame, assigned
 from glmclf.errors import DataError
 from glmclf.models.binary import BinaryModel
 
@@ -54,6 +55,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     functions : dict, optional
         Functions that the formula calls beside numpy's, patsy's and glmclf's, by name. Variables of the caller are not
         looked up.
+    trusted : bool
+        Whether the formula may run any Python. False is for formulas from outside: they may call the functions above
+        and nothing else, as of `from_formula`.
     **options
         Keywords of the model and of its `fit`, or with ``alpha=`` other than None of `fit_regularized`: ``event=``,
         ``bias_reduction="firth"``, ``alpha=0.1``, ``priors=``, ``shrinkage=``, ``cov_type=``, ... They are parameters
@@ -99,9 +103,11 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         *,
         weight_type: str = "weights",
         functions: Mapping[str, Callable] | None = None,
+        trusted: bool = True,
         **options: Any,
     ) -> None:
         self.model, self.formula, self.weight_type, self.functions = model, formula, weight_type, functions
+        self.trusted = trusted
         self._options = options
 
     # ------------------------------------------------------------------------------------------------ parameters
@@ -148,8 +154,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             return registry.model_class(registry.LOWER_CASE[self.model.lower()])
         if isinstance(self.model, type) and hasattr(self.model, "_from_formula"):
             return self.model
-        known = ", ".join(map(repr, registry.LOWER_CASE))
-        raise ValueError(f"model={self.model!r}: choose one of {known}, or a class of glmclf")
+        known = ", ".join(f'"{name}"' for name in registry.LOWER_CASE)
+        raise ValueError(f"model={self.model!r}: choose {known} or a class of glmclf")
 
     def _split(self, cls: type[Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
         """Split the options: keywords of the model, the name of the method that fits it, and keywords of the method."""
@@ -215,11 +221,12 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             self._check_labels(labels, cls)
             self.classes_, codes = np.unique(labels, return_inverse=True)
             name = self._response_name(y, table, keywords | options)
-            table = table.assign(**{name: pd.Categorical.from_codes(codes, categories=self.classes_)})
+            table = assigned(table, {name: pd.Categorical.from_codes(codes, categories=self.classes_)})
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
             self.formula_ = str(self.formula)
-        made = cls._from_formula(self.formula_, table, dict(self.functions or {}), **keywords)
+        functions = dict(self.functions or {})
+        made = cls._from_formula(self.formula_, table, functions, trusted=self.trusted, **keywords)
         self.results_ = getattr(made, method)(**options)
         if labels is None:
             self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))
@@ -227,8 +234,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
         """Keyword in which the model takes `sample_weight`."""
-        if self.weight_type not in ("weights", "freq_weights"):
-            raise ValueError(f'weight_type={self.weight_type!r}: choose "weights" or "freq_weights"')
+        check_choice("weight_type", self.weight_type, ("weights", "freq_weights"))
         if sample_weight is None:
             return {}
         if {"weights", "freq_weights"} & {*keywords}:
@@ -270,10 +276,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _left_side(self) -> set[str]:
         """Variables of the formula's left side."""
-        from glmclf.data.formula import expressions
-
-        found = [expressions.names(code) for code in parse_formula(self.formula).left]
-        return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
+        return left_columns(str(self.formula))
 
     def _check_labels(self, y: ndarray, cls: type[Any]) -> None:
         check_classification_targets(y)

@@ -80,3 +80,22 @@ def test_docstrings_begin_with_their_subject(repository):
                 if doc.startswith(WITHOUT_NOUN):
                     wrong.append(f"{module}: {doc.splitlines()[0]}")
     assert not wrong, wrong
+
+
+ABOUT_TYPES = {  # modules that ask for the type of a value, and refuse nothing by it
+    "inference/hypotheses/nonlinear", "models/clusters", "plots/reliability", "results/comparison/regression_table",
+}
+
+
+def test_arguments_are_checked_by_the_helpers_of_checks(repository):
+    """Only `glmclf/checks.py` has to know that True is an int, and a duration a whole number of numpy's."""
+    wrong = []
+    for module, path in test_layout.modules(repository).items():
+        if module.split("/")[0] not in ("inference", "results", "models", "plots") or module in ABOUT_TYPES:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                types = {getattr(part, "id", "") for part in ast.walk(node.args[1])}
+                if types & {"bool", "int"}:
+                    wrong.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
+    assert not wrong, wrong

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import MAX_NAMES
+from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -27,6 +27,7 @@ from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import (
     CollinearityError,
     CollinearityWarning,
@@ -64,6 +65,11 @@ from glmclf.results.separation import Separation, separation_report
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
 
+
+
+def check_prediction(which: Any) -> None:
+    """Raise ValueError for a kind of prediction that a model does not have."""
+    check_choice("which", which, ("mean", "linear", "var"), '"mean", "linear", "var" or, of a result, "class"')
 
 
 class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
@@ -117,6 +123,19 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         other = super()._without_rows()
         other._left_out = self._left_out
         return other
+
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = self._counts_of(y, trials)
+        return counts if weights is None else weights[:, None] * counts
+
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        """Observations of each class in rows, (n, J), without weights."""
+        raise NotImplementedError
 
     # -------------------------------------------------------------------------------------------- likelihood
     @property
@@ -230,7 +249,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Align an offset with rows of the design: a Series by label where the rows have labels, else by position."""
         if isinstance(offset, pd.Series) and (exog is None or isinstance(exog, pd.DataFrame)):
             offset = align(offset, name="offset", frame=self._fit_table() if exog is None else exog)
-        return np.asarray(offset, dtype=float)
+        return offset_of_new_rows(offset)
 
     def _in_order(self, params):
         """Reorder labelled parameters to the model's order; return any others unchanged."""
@@ -318,7 +337,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         n_threads: int | None = None,
         progress: bool = False,
         callback: Callable | None = None,
-        disp: bool = False,
+        disp: bool | int = False,
         flic: bool = False,
         refine: bool | None = None,
         seed: Any = None,
@@ -562,10 +581,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, coordinates, all_signs=separation != "raise")
+        report = self._report(cone, gone, coordinates)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
-        finite = len(report.directions) < len(found.theta)
+        finite = len(report.columns) < len(found.theta)
         warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
         limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
@@ -584,12 +603,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), coordinates)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, coordinates: Coordinates, all_signs: bool = True) -> Separation:
-        """Report of separation from a cone of the columns not omitted; for messages only without `all_signs`."""
+    def _report(self, cone, gone: Any, coordinates: Coordinates) -> Separation:
+        """Report of separation from a cone of the columns not omitted."""
         from glmclf.core.separation.limit import wide_cone
 
-        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_NAMES))
-        return separation_report(self, wide_cone(cone, coordinates), signs, gone)
+        return separation_report(self, wide_cone(cone, coordinates), gone)
 
     def _detect(self) -> Separation | None:
         """Detect separation without a fit."""

@@ -17,7 +17,7 @@ from glmclf.core.rows.asked import named
 from glmclf.data.response.response import BinaryResponse
 from glmclf.data.response.trials import speaks_of_trials
 from glmclf.errors import DataError, InferenceWarning, warn
-from glmclf.models.base import Model
+from glmclf.models.base import Model, check_prediction
 from glmclf.models.inputs import Inputs
 from glmclf.results.regression.binary import BinaryResults
 
@@ -115,14 +115,8 @@ class BinaryModel(Model[BinaryResults]):
         failures, successes = self._sums[:2]
         return float(successes), float(successes + failures)
 
-    @property
-    def _cells(self) -> ndarray:
-        """Numbers of observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
-        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
-
-    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
-        counts = np.column_stack([(1.0 if trials is None else trials) - y, y])
-        return counts if weights is None else weights[:, None] * counts
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        return np.column_stack([(1.0 if trials is None else trials) - y, y])
 
     @cached_property
     def _null_intercept(self) -> float:
@@ -188,13 +182,11 @@ class BinaryModel(Model[BinaryResults]):
         return self._transform(eta if offset is None else eta + self._row_offset(offset, exog), which)
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
+        check_prediction(which)
         if which == "linear":
             return eta
-        if which == "mean":
-            return self.link.cdf(eta)
-        if which == "var":
-            return self.link.cdf(eta) * self.link.sf(eta)
-        raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
+        p = self.link.cdf(eta)
+        return p if which == "mean" else p * self.link.sf(eta)
 
 
 class Logit(BinaryModel):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.information import well_conditioned
@@ -115,10 +116,9 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     """Fit under constraints, as `ConstrainedFits.fit_constrained` documents."""
     from glmclf.core.fit.constraints import ConstrainedEstimate, maximise_within
 
-    if method not in CONSTRAINED_METHODS:
-        if method == "sgd":
-            raise NotImplementedError('method="sgd" with fit_constrained is not available: use "irls"')
-        raise ValueError(f"method={method!r} is unknown; choose one of {', '.join(map(repr, CONSTRAINED_METHODS))}")
+    if method == "sgd":
+        raise NotImplementedError('method="sgd" with fit_constrained is not available: use "irls"')
+    check_choice("method", method, CONSTRAINED_METHODS)
     cov_type = cov_type or ("HC0" if model._pseudo else "nonrobust")
     model._check_covariance(cov_type)
     keywords = model._cov_keywords(cov_type, cov_kwds)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_whole
 from glmclf.data.table.groups import Groups
 from glmclf.errors import EstimationError, InferenceWarning, warn
 from glmclf.inference.covariance.influence import RowsError
@@ -173,9 +173,7 @@ def _check_clusters(groups: Groups) -> None:
 
 
 def _check_whole(given: Mapping[str, Any], name: str, least: int, what: str) -> None:
-    value = given.get(name, least)
-    if not is_whole(value, least):
-        raise ValueError(f"{name}={value!r}: a whole number of {what}, {least} or more")
+    check_whole(name, given.get(name, least), least, f"a whole number of {what}")
 
 
 def _few_clusters(given: Mapping[str, Any], names: list[str]) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import check_choice
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import expand
 from glmclf.core.gaussian import fit as gaussian
@@ -21,6 +22,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
+from glmclf.data.table.frame import assigned
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
@@ -123,8 +125,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
         for name, known in (("covariance", COVARIANCE_KINDS), ("divisor", DIVISORS)):
-            if not isinstance(options[name], str) or options[name] not in known:
-                raise ValueError(f"{name}={options[name]!r}: choose one of {', '.join(map(repr, known))}")
+            check_choice(name, options[name], known)
         shrinkage, target = options["shrinkage"], options["target"]
         if isinstance(shrinkage, str) and shrinkage not in INTENSITIES:
             raise ValueError(f"shrinkage={shrinkage!r}: a number from 0 to 1, {' or '.join(map(repr, INTENSITIES))}")
@@ -144,8 +145,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def _target(self, target) -> str | list[list[float]]:
         if isinstance(target, str):
-            if target not in TARGETS:
-                raise ValueError(f'target={target!r}: choose "diag", "identity" or a covariance matrix')
+            check_choice("target", target, TARGETS, '"diag", "identity" or a covariance matrix')
             return target
         if isinstance(target, pd.DataFrame):
             names = self.feature_names
@@ -176,11 +176,6 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         """Names of the constant and of the features, which are the regressors of the implied logit."""
         return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
 
-    @cached_property
-    def k_constant(self) -> int:
-        """Number of constants: 1, as the implied logit has an intercept."""
-        return 1
-
     @property
     @named
     def exog(self) -> ndarray:
@@ -192,7 +187,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return super()._fit_table()
         r = self._rows
         labels = self._response.decode(self.endog)
-        return pd.DataFrame(self.exog, index=r.index, columns=self.feature_names).assign(**{self.endog_names: labels})
+        table = pd.DataFrame(self.exog, index=r.index, columns=self.feature_names)
+        return assigned(table, {self.endog_names: labels})
 
     @property
     def _feature_terms(self) -> dict[str, list[int]]:
@@ -293,8 +289,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             raise NotImplementedError(
                 f'bias_reduction="{wanted}" is for {registry.listed(registry.REGRESSIONS)}; LDA: "exact"'
             )
-        if wanted != "exact":
-            raise ValueError(f'bias_reduction={wanted!r}: choose "exact"')
+        check_choice("bias_reduction", wanted, ("exact",))
         o = self._options
         if not self._pooled or o["covariance"] != "full" or self._regularised(o):
             raise NotImplementedError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glmclf import registry
-from glmclf.checks import is_number, is_truth, is_whole
+from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate, estimate
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
@@ -24,14 +24,10 @@ MAX_DISTANCE = 1.0  # standard errors from the maximum, beyond which an unpolish
 
 def check_choices(bias_reduction: Any, separation: Any, collinear: Any) -> None:
     """Raise ValueError for words that are no choice."""
-    choices = {
-        "bias_reduction": (bias_reduction, (None, "firth", "median")),
-        "separation": (separation, ("raise", "warn")),
-        "collinear": (collinear, ("raise", "drop")),
-    }
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise ValueError(f"{name}={value!r} is unknown; choose one of {', '.join(repr(v) for v in known if v)}")
+    if bias_reduction is not None:
+        check_choice("bias_reduction", bias_reduction, ("firth", "median"))
+    check_choice("separation", separation, ("raise", "warn"))
+    check_choice("collinear", collinear, ("raise", "drop"))
 
 
 def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> dict[str, Any]:
@@ -41,11 +37,8 @@ def solver_options(method: str, *, seed: Any, batch_size: Any, polish: Any) -> d
     if method != "sgd" and options:
         names = ", ".join(f"{name}=" for name in options)
         raise TypeError(f'method="{method}" takes no keyword {names}: it is for method="sgd"')
-    whole = is_whole(batch_size, 1)
-    if batch_size is not None and not whole:
-        raise ValueError(f"batch_size={batch_size!r}: a whole number of rows, 1 or more")
-    if polish is not None and not is_truth(polish):
-        raise ValueError(f"polish={polish!r}: True or False")
+    if batch_size is not None:
+        check_whole("batch_size", batch_size, 1, "a whole number of rows")
     check_seed(seed)
     return options
 
@@ -57,9 +50,7 @@ def check_seed(seed: Any) -> None:
 
 
 def check_refine(refine: Any, bias_reduction: str | None) -> None:
-    """Check `refine`: ValueError if it is no choice, NotImplementedError with bias reduction."""
-    if refine is not None and not is_truth(refine):
-        raise ValueError(f"refine={refine!r}: True, False or None")
+    """Raise NotImplementedError for `refine` with bias reduction."""
     if refine and bias_reduction is not None:
         raise NotImplementedError(
             f'refine=True with bias_reduction="{bias_reduction}": digits are kept unless the design is large'
@@ -87,13 +78,16 @@ def check_converged(fit: Any, method: str, unit: float) -> None:
     )
 
 
+def check_threads(n_threads: Any) -> None:
+    """Raise ValueError for a number of threads that is none."""
+    if n_threads is not None:
+        check_whole("n_threads", n_threads, 1, "a whole number of threads")
+
+
 def check_options(maxiter, tol, n_threads) -> None:
     """Raise ValueError for invalid maxiter, tol or n_threads."""
-
-    if not is_whole(maxiter, 0):
-        raise ValueError(f"maxiter={maxiter!r}: a whole number of iterations, 0 or more")
-    if n_threads is not None and not is_whole(n_threads, 1):
-        raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
+    check_whole("maxiter", maxiter, 0, "a whole number of iterations")
+    check_threads(n_threads)
     number = is_number(tol)
     if tol is not None and not (number and 0 <= tol < np.inf):
         raise ValueError(f"tol={tol!r}: a number, 0 or more")
@@ -102,8 +96,6 @@ def check_options(maxiter, tol, n_threads) -> None:
 # -------------------------------------------------------------------------------------------------- bias reduction
 def check_reduction(model: Any, kind: str | None, flic: bool, method: str) -> None:
     """Raise NotImplementedError for options that exclude bias reduction, and ValueError for flic without it."""
-    if not is_truth(flic):
-        raise ValueError(f"flic={flic!r}: True or False")
     if kind is None:
         if flic:
             raise ValueError('flic=True corrects the intercept of bias_reduction="firth": give both')

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_number, is_truth, is_whole
 from glmclf.errors import EstimationError
 from glmclf.models.fit_options import check_seed
 
@@ -50,7 +50,7 @@ def _units(model: Any) -> ndarray:
 
 def _labels_of_rows(model: Any, folds) -> tuple[ndarray, list[Any]]:
     """The fold of each row of the fit as a number, and the names of the folds."""
-    if isinstance(folds, (bool, float)) or folds is None:
+    if is_truth(folds) or is_number(folds) or folds is None:
         raise ValueError(f"folds={folds!r}: how many, a column of the table, or a label for each row")
     table = model.data.frame
     if isinstance(folds, str):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_number, is_whole
+from glmclf.checks import is_number
 from glmclf.core.gaussian.moments import class_sizes
 from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
@@ -19,6 +19,7 @@ from glmclf.data.response.response import MultinomialResponse
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance.wording import documents_covariances, names
+from glmclf.models.fit_options import check_threads
 from glmclf.models.inputs import Inputs
 from glmclf.models.levelled import LevelledModel
 from glmclf.models.progress import shown
@@ -117,8 +118,9 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         return p
 
     @property
-    def _pseudo(self) -> bool:
-        return not self._frequency
+    def k_constant(self) -> int:
+        """Number of constants: 1, as the implied logit has an intercept."""
+        return 1
 
     @property
     def _summed(self) -> Callable:
@@ -194,9 +196,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         raise NotImplementedError
 
     def _check_fit(self, cov_type: str | None, n_threads: int | None) -> str:
-        whole = is_whole(n_threads)
-        if n_threads is not None and not (whole and n_threads >= 1):
-            raise ValueError(f"n_threads={n_threads!r}: a whole number of threads, 1 or more")
+        check_threads(n_threads)
         if cov_type is None:
             cov_type = "HC0" if self._pseudo else "nonrobust"
         if not isinstance(cov_type, str):

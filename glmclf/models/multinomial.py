@@ -17,7 +17,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
-from glmclf.models.base import Model
+from glmclf.models.base import Model, check_prediction
 from glmclf.models.levelled import LevelledModel
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
@@ -226,23 +226,13 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         other.nobs = other._count(part.weights)
         return other
 
-    @property
-    def _cells(self) -> ndarray:
-        """Number of observations of each class in each row, weights and counts expanded, (n, J), reference first."""
-        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
-
-    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
-        counts = _counts(y, self.J)
-        return counts if weights is None else weights[:, None] * counts
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        return _counts(y, self.J)
 
     # --------------------------------------------------------------------------------------------- likelihood
     @property
     def _likelihood(self) -> Multinomial:
         return Multinomial(len(self.levels))
-
-    @property
-    def _pseudo(self) -> bool:
-        return not self._frequency
 
     @property
     def _block_size(self) -> int:  # type: ignore[override]
@@ -346,15 +336,12 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     def _transform(self, eta: ndarray, which: str) -> ndarray:
         """Predictions from the linear predictors of all classes, the reference first."""
+        check_prediction(which)
         if which == "linear":
             return Multinomial.log_odds(eta)[:, self._order]
         with np.errstate(invalid="ignore"):
             _, p, q = Multinomial.possible(eta)
-        if which == "mean":
-            return p[:, self._order]
-        if which == "var":
-            return (p * q)[:, self._order]
-        raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or, of a result, "class"')
+        return (p if which == "mean" else p * q)[:, self._order]
 
 
 def _with_offset(eta: ndarray, offset) -> ndarray:

@@ -47,9 +47,6 @@ def penalty_options(
 ) -> PenaltyOptions:
     """Check the options of `fit_regularized` for a model."""
     check_options(maxiter, tol, n_threads)
-    for name, value in (("penalize_intercept", penalize_intercept), ("symmetric", symmetric)):
-        if not is_truth(value):
-            raise ValueError(f"{name}={value!r}: True or False")
     if not (is_number(L1_wt) and 0 <= L1_wt <= 1):
         raise ValueError(f"L1_wt={L1_wt!r}: a number from 0 (ridge) to 1 (lasso)")
     if symmetric and model._likelihood.n_eta == 1 and not hasattr(model, "_equations"):
@@ -112,8 +109,6 @@ def check_method(method: Any, alpha: Any) -> None:
 
 def check_refit(model: Any, refit: Any, wanted: PenaltyOptions, path: bool) -> None:
     """Raise ValueError or NotImplementedError where refit= is not possible."""
-    if not is_truth(refit):
-        raise ValueError(f"refit={refit!r}: True or False")
     if not refit:
         return
     if wanted.L1_wt == 0:

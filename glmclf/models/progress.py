@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
+from glmclf.checks import check_truth, is_whole
 
 MAX_LINES = 20  # lines of plain text a pass over the data
 
@@ -62,8 +62,6 @@ class Bar:
 @contextlib.contextmanager
 def shown(progress: Any, title: str, rows: Any, callback: Callable | None = None) -> Iterator[Callable | None]:
     """Context with the function to call after each iteration of a fit, with a progress bar if asked for."""
-    if not isinstance(progress, bool):
-        raise ValueError(f"progress={progress!r}: True or False")
     if not progress:
         yield callback
         return
@@ -86,8 +84,8 @@ def reporter_of(callback: Any, disp: Any) -> Callable | None:
     """Function to call after each iteration: a printed line if wanted, then the caller's callback."""
     if callback is not None and not callable(callback):
         raise ValueError(f"callback={callback!r}: a function, called as callback(iteration, params, llf)")
-    if not isinstance(disp, (bool, int, np.bool_)):
-        raise ValueError(f"disp={disp!r}: True or False")
+    if not is_whole(disp):  # statsmodels' verbosity
+        check_truth("disp", disp)
     if not disp:
         return callback
 

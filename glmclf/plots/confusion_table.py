@@ -9,6 +9,7 @@ from numpy import ndarray
 
 from glmclf.plots import labelling, layout
 from glmclf.results.performance.report import ClassificationReport
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +78,7 @@ def confusion(
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     event = repr(labelling.plain(table.columns[-1]))
-    how = "" if rule is None else f", {event} where p > {layout.number(rule)}"
+    how = "" if rule is None else f", {event} where p > {with_minus(rule)}"
     layout.caption(axes, f"{labelling.observations(counts.sum())}{how}", f"predicted{name}", f"observed{name}")
     return layout.figure_of(axes)
 

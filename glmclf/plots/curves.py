@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glmclf.checks import check_choice
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
-from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve, check_alpha
+from glmclf.results.performance.roc import CUT_RULES, MulticlassRoc, PrecisionRecall, RocCurve
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +72,8 @@ def roc(
     >>> fig.axes[0].get_legend().get_texts()[0].get_text()
     'AUC 0.883 (0.761 to 1.000)'
     """
-    if cut is not None and cut not in CUT_RULES:
-        raise ValueError(f"cut={cut!r}: choose one of {', '.join(map(repr, CUT_RULES))}")
+    if cut is not None:
+        check_choice("cut", cut, CUT_RULES)
     check_alpha(alpha)
     many, title = _curves(res, newdata, event, names, rows, "roc"), ""
     curves: dict[str, RocCurve] = {}
@@ -181,7 +184,7 @@ def _mark(ax: Axes, curve: RocCurve, rule: str, colour: str, mark: str) -> None:
     best = curve.cut_points().loc[rule]
     x, y = 1 - best["specificity"], best["sensitivity"]
     ax.plot([x], [y], mark, color=colour, markersize=7, markeredgecolor="white", zorder=20)
-    text = f"p > {layout.number(best['threshold'])}"
+    text = f"p > {with_minus(best['threshold'])}"
     ax.annotate(text, (x, y), xytext=(8, -4), textcoords="offset points", va="top", fontsize=layout.small(ax))
 
 

@@ -11,12 +11,13 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import logit
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.performance.report import check_threshold
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ MAX_FIXED_NAMED = 4  # fixed variables that the label of an axis names
 MIN_OPACITY, MAX_OPACITY = 0.12, 0.5  # opacity of a region
 
 
+@true_or_false
 def regions(
     res: Any,
     x: str,
@@ -338,12 +340,7 @@ class _Grid:
 
     def label(self, x: str) -> str:
         """Name of the axis, and below it the values at which other variables are fixed."""
-        parts = [f"{name} = {_value(value)}" for name, value in self.fixed.items()]
+        parts = [f"{name} = {value_text(labelling.plain(v), 4)}" for name, v in self.fixed.items()]
         if len(parts) > MAX_FIXED_NAMED + 1:
             parts = [*parts[:MAX_FIXED_NAMED], f"{len(parts) - MAX_FIXED_NAMED} more"]
         return f"{x} (at {', '.join(parts)})" if parts else x
-
-
-def _value(value: Any) -> str:
-    value = labelling.plain(value)
-    return layout.number(value, 4) if isinstance(value, float) else str(value)

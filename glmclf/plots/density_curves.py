@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, check_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout, marks
 from glmclf.results.generative.ladder import LAWS
 from glmclf.results.performance.rows import scored_rows
+from glmclf.results.tables.numbers import in_thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +36,7 @@ MAX_LEVELS = 40  # levels of a table that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- densities
+@true_or_false
 def densities(
     res: Any,
     features: str | Sequence[str] | None = None,
@@ -94,8 +96,7 @@ def densities(
             "for LDA and QDA"
         )
     check_alpha(alpha)
-    if not is_whole(bins, 1):
-        raise ValueError(f"bins={bins!r}: how many bars a histogram has, 1 or more")
+    check_whole("bins", bins, 1, "how many bars a histogram has")
     chosen = [features] if isinstance(features, str) else list(res.feature_names if features is None else features)
     if not chosen:
         raise ValueError("features=[]: name one at least")
@@ -280,8 +281,8 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
     if not hasattr(res, "ladder"):
         raise NotImplementedError(f"ladder() of {type(res.model).__name__}: the laws are of LDA, QDA and NaiveBayes")
     chosen = [criteria] if isinstance(criteria, str) else list(criteria)
-    if not chosen or not set(chosen) <= set(CRITERIA):
-        raise ValueError(f"criteria={criteria!r}: choose of {', '.join(map(repr, CRITERIA))}")
+    for criterion in chosen or [""]:
+        check_choice("criteria", criterion, CRITERIA)
     table = res.ladder()
     all_axes = layout.several(ax, len(chosen), (3.1 * len(chosen) + 2.2, 3.6))
     for i, (one, criterion) in enumerate(zip(all_axes, chosen)):
@@ -299,11 +300,6 @@ def _own_rung(res: Any) -> str:
     return next(name for name, k, p, _ in LAWS if (k, p) == (kind, pooled))
 
 
-def _short(value: float) -> str:
-    """Number with at least three significant digits."""
-    return f"{value:,.0f}".replace("-", "\N{MINUS SIGN}") if abs(value) >= 1000 else layout.number(value, 3)
-
-
 def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -> None:
     """Draw one criterion by model, the simplest model at the top."""
     v = values.to_numpy(dtype=float)
@@ -318,7 +314,7 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     size = layout.small(ax, 7.5)
     for i in at[known]:
         sign = "+" if v[i] >= least else ""
-        words = _short(v[i]) if i == best else f"{sign}{_short(v[i] - least)}"
+        words = in_thousands(v[i]) if i == best else f"{sign}{in_thousands(v[i] - least)}"
         ax.annotate(words, (v[i], i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=size)
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, check_whole, true_or_false
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, InferenceWarning
 from glmclf.inference.hypotheses.wald import check_alpha
@@ -22,6 +22,7 @@ from glmclf.results.base import times_of
 from glmclf.results.diagnostics.residuals import partial_weights
 from glmclf.results.margins.options import beside_rows
 from glmclf.results.margins.predictors import LinearPredictors, design_parts
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,10 +94,9 @@ def influence(
             f"leave_one_out() and typicality() tell; influence is of {registry.listed(registry.REGRESSIONS)}"
         )
     labelling.check(res, "influence", ["get_influence"])
-    if not is_whole(label, 0):
-        raise ValueError(f"label={label!r}: how many points are labelled, 0 or more")
-    if y is not None and y not in RESIDUALS:
-        raise ValueError(f"y={y!r}: choose one of {', '.join(map(repr, RESIDUALS))}")
+    check_whole("label", label, 0, "how many points are labelled")
+    if y is not None:
+        check_choice("y", y, RESIDUALS)
     found = res.get_influence(by=by)
     y = y or ("delta_deviance" if labelling.levels(res) else "resid_studentized")
     ax = layout.axes(ax)
@@ -130,7 +130,7 @@ def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarr
     area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
     ax.margins(0.08)
     look: dict[str, Any] = {"color": layout.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
-    label = f"area: Cook's distance, up to {layout.number(float(top))}"
+    label = f"area: Cook's distance, up to {with_minus(float(top))}"
     ax.scatter(h[known], r[known], s=area[known], label=label, **look)
     lost = int((~known).sum())
     if lost:
@@ -362,6 +362,7 @@ def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
 
 
 # --------------------------------------------------------------------------------------------- partial residuals
+@true_or_false
 def partial_residuals(
     res: Any, terms: str | Sequence[str] | None = None, *, level: Any = None, smooth: bool = True, ax: Any = None
 ) -> Figure:

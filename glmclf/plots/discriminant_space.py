@@ -10,7 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtri, ndtri
 
-from glmclf.checks import is_whole
+from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import as_frame, close_to
 from glmclf.errors import DataError
 from glmclf.plots import data, labelling, layout, marks
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 # -------------------------------------------------------------------------------------------------------- ellipses
+@true_or_false
 def ellipses(
     res: Any,
     x: str,
@@ -166,6 +167,7 @@ def _draw_ellipses(
 
 
 # ------------------------------------------------------------------------------------------------------- canonical
+@true_or_false
 def canonical(
     res: Any,
     x: int = 1,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glmclf.results.tables.numbers import with_minus
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -270,11 +272,6 @@ def row_labels(
     ax.tick_params(axis="y", length=0, labelsize=max(2.0, 10.0 * shrunk))
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number with a minus sign."""
-    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
-
-
 def log_axis(axis: Any, low: float, high: float) -> None:
     """Set ticks of a log axis as plain numbers, at 1, 2 and 5 times powers of ten where there is room."""
     from matplotlib import ticker
@@ -283,7 +280,7 @@ def log_axis(axis: Any, low: float, high: float) -> None:
     axis.set_major_locator(
         ticker.LogLocator(subs=(1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,))
     )
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(value)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: with_minus(value)))
     axis.set_minor_locator(ticker.NullLocator())
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
-from glmclf.data.table.frame import close_to
+from glmclf.checks import check_choice, check_whole
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath
+from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,10 +73,9 @@ def regularization(
             "regularization() draws what fit_regularized(alphas=...) or fit_regularized_cv() gave; found "
             f"{type(found).__name__}"
         )
-    if not is_whole(label, 0):
-        raise ValueError(f"label={label!r}: how many coefficients have their name, 0 or more")
-    if part is not None and part not in PARTS:
-        raise ValueError(f"part={part!r}: choose one of {', '.join(map(repr, PARTS))}")
+    check_whole("label", label, 0, "how many coefficients have their name")
+    if part is not None:
+        check_choice("part", part, PARTS)
     cv = found if isinstance(found, RegularizationCV) else None
     if part == "cv" and cv is None:
         raise TypeError('part="cv" of a path without cross-validation: fit_regularized_cv() has it')
@@ -99,18 +98,8 @@ def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.Dat
     """Coefficients to draw, by level."""
     several = path.params.columns.nlevels > 1
     known = list(dict.fromkeys(path.params.columns.get_level_values(-1)))
-    for keyword, given in (("which", which), ("drop", drop)):
-        if isinstance(given, str):
-            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
-        lost = [name for name in given or () if name not in known]
-        if lost:
-            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
-            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
     at = path.model._constant_column()
-    constant = None if at is None else path.model.exog_names[at]
-    names = [n for n in (which or known) if n not in set(drop) and (which is not None or n != constant)]
-    if not names:
-        raise ValueError("no coefficient is left to draw")
+    names = labelling.chosen(known, which, drop, set() if at is None else {path.model.exog_names[at]})
     if not several:
         return {None: path.params[names]}
     levels = dict.fromkeys(path.params.columns.get_level_values(0))
@@ -218,4 +207,4 @@ def _chosen(ax: Axes, cv: RegularizationCV) -> None:
     for name, alpha, line in (("min", cv.alpha_min, "--"), ("1se", cv.alpha_1se, ":")):
         if alpha > 0:
             style: dict[str, Any] = {"color": "0.2", "linewidth": 1.1, "linestyle": line, "zorder": 1}
-            ax.axvline(alpha, label=f"alpha_{name} = {layout.number(alpha)}", **style)
+            ax.axvline(alpha, label=f"alpha_{name} = {with_minus(alpha)}", **style)

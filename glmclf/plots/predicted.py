@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
-from glmclf.data.table.frame import close_to, quoted
+from glmclf.checks import check_whole, is_number, is_truth, true_or_false
+from glmclf.data.table.frame import close_to, python_value, quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.margins.options import is_dummy
 from glmclf.results.requires import has_rows
+from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,7 @@ class Curves(NamedTuple):
     points: bool
 
 
+@true_or_false
 def probabilities(
     res: Any,
     x: str,
@@ -117,7 +119,7 @@ def probabilities(
     found = _curves(res, x, by, at, values, points, check_alpha(alpha), newdata)
     found = _select_levels(found, several, levels)
     group = next(iter(by)) if isinstance(by, Mapping) else by
-    titles = [f"{group} = {_value(g)}" for g in found.groups] if by is not None else [""]
+    titles = [f"{group} = {value_text(g)}" for g in found.groups] if by is not None else [""]
     panels = [found] if not several else [_group_as_levels(found, i) for i in range(len(titles))]
     columns = min(len(panels), 3)
     wide = PANEL_WIDTH + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
@@ -179,8 +181,8 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         found = list(given)
         if not found:
             raise ValueError(f'no value of "{name}" is given')
-        found = [v.item() if isinstance(v, np.generic) else v for v in found]
-        odd = [v for v in found if not isinstance(v, (int, float)) or not np.isfinite(v)]
+        found = [python_value(v) for v in found]
+        odd = [v for v in found if not (is_number(v) or is_truth(v)) or not np.isfinite(v)]
         if odd:
             raise DataError(f'"{name}" is a number: it cannot be {odd[0]!r}')
         return (sorted(found) if points and len(found) > 2 else found), len(found) < 3
@@ -188,8 +190,7 @@ def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: 
         return [0, 1], True
     if points is None:
         raise DataError(f'"{name}" is a number: say at which values, by={{"{name}": [1, 2]}}')
-    if not is_whole(points, 2):
-        raise ValueError(f"points={points!r}: a whole number, 2 or more")
+    check_whole("points", points, 2)
     low, high = _range(source, name, table)
     return np.linspace(low, high, points).tolist(), False
 
@@ -266,7 +267,7 @@ def _panel(ax: Axes, found: Curves, names: list[str], stacked: bool) -> None:
         ax.set_ylim(*_room(found))
     layout.tidy(ax, "y")
     if found.points:
-        layout.categories(ax, x, [_value(v) for v in found.x])
+        layout.categories(ax, x, [value_text(v) for v in found.x])
 
 
 def _room(found: Curves) -> tuple[float, float]:
@@ -309,12 +310,8 @@ def _stack(ax: Axes, x: ndarray, found: Curves, names: list[str]) -> None:
             ax.fill_between(x, bottom, tops[i], **style)
 
 
-def _value(v: Any) -> str:
-    return layout.number(float(v), 5) if isinstance(v, (float, np.floating)) else str(v)
-
-
 def _settings(at: Any) -> str:
     """Text with the values of the other variables."""
     if isinstance(at, str):
         return AVERAGED[at]
-    return ", ".join(f"{name} = {_value(v)}" for name, v in at.items()) or AVERAGED["overall"]
+    return ", ".join(f"{name} = {value_text(v)}" for name, v in at.items()) or AVERAGED["overall"]

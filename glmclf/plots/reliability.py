@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from glmclf.checks import true_or_false
 from glmclf.errors import DataError
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.performance.calibration import Calibration
-from glmclf.results.performance.roc import check_alpha
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ BAND = (-0.25, -0.03)  # ends of the band of bars below the curve, on the y axis
 RELIABILITY_PANEL_WIDTH = 4.6  # inches
 
 
+@true_or_false
 def calibration(
     res: Any,
     bins: int = 10,

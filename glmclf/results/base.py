@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.data.reading.open_source import by_part
-from glmclf.data.table.frame import as_frame
+from glmclf.data.table.frame import as_frame, assigned
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
 from glmclf.results.requires import Kind, Needs, is_of, requires
@@ -114,10 +115,9 @@ class Results(WaldInference):
             NaN for a pseudo-likelihood, and where the fit ended short of the maximum; BIC also of a regularised fit of
             a generative model. Of a penalised fit parameters are effective ones.
         """
+        check_choice("crit", crit, ("aic", "bic"))
         p = self._k_counted + dk_params
         penalty = {"aic": 2.0 * p, "bic": p * np.log(float(self.nobs))}
-        if crit not in penalty:
-            raise ValueError(f'crit={crit!r}: choose "aic" or "bic"')
         if self.model._pseudo or self._short or (crit == "bic" and not self._has_bic):
             return np.nan
         return float(-2.0 * self.llf + penalty[crit])
@@ -276,9 +276,9 @@ class Results(WaldInference):
         """
         new = self._fitted_columns(newdata)
         if newdata is not None:
-            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+            return assigned(as_frame(newdata, empty=True, scalars=True), new)
         new |= self._row_columns()
-        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
+        return assigned(self.model._fit_table(), new).set_axis(self.model._rows.index)
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
         """Columns of predictions that `augment` adds to the table of rows."""

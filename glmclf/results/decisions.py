@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
 from glmclf.core.numerics.softmax import softmax
 from glmclf.data.response.priors import numbers
 
@@ -82,9 +81,3 @@ def _extra_decisions(cost: pd.DataFrame, levels: list[Any]) -> list[Any]:
             f"cost= has the columns {list(cost.columns)}: one for each of the levels {levels}, and one more at most"
         )
     return extra
-
-
-def check_count(n: Any, what: str, least: int = 1) -> None:
-    """Check a whole number of draws."""
-    if not is_whole(n, least):
-        raise ValueError(f"n={n!r}: how many {what}, at least {least}")

@@ -19,6 +19,7 @@ from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.tables.frames import notebook
+from glmclf.results.tables.numbers import count
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
@@ -351,8 +352,8 @@ class PooledResults(WaldInference):
         ]
         right = [
             ("Data Sets:", str(self.m)),
-            ("No. Observations:", layout.count(self.nobs)),
-            ("Df Complete Data:", layout.count(self.df_complete)),
+            ("No. Observations:", count(self.nobs)),
+            ("Df Complete Data:", count(self.df_complete)),
             ("Largest FMI:", f"{np.nanmax(self._own.fmi):.4f}"),
         ]
         return layout.two_columns(

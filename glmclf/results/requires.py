@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from glmclf import registry
+from glmclf.checks import check_truths, truth_options
 from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
-from glmclf.core.rows.asked import ASKED, spelled
+from glmclf.core.rows.asked import ASKED, asking, spelled
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.results.tables.frames import ratio_name
 
@@ -407,7 +408,7 @@ def requires(*needs: Needs) -> Callable[[F], F]:
     """Declare what a public method or property of a result requires of the fit; without needs, nothing.
 
     It stands directly above the ``def``, below ``@property`` and its like. What lacks one of the needs is refused by
-    the sentence of `REFUSALS`, before anything is computed.
+    the sentence of `REFUSALS`, before anything is computed. Options annotated as ``bool`` take nothing else.
 
     Parameters
     ----------
@@ -428,19 +429,18 @@ def requires(*needs: Needs) -> Callable[[F], F]:
         if not inspect.isfunction(method):
             raise TypeError(f"@requires stands directly above the def, not above {type(method).__name__}")
         name = method.__name__
-        checks = tuple(_checks(name, needs))
+        checks, options = tuple(_checks(name, needs)), truth_options(method)
 
         @functools.wraps(method)
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            token = ASKED.set((type(self), name)) if ASKED.get() is None else None
-            try:
-                for lacks, refusal in checks:
-                    if lacks(self):
-                        raise _refused(refusal, self, name)
-                return method(self, *args, **kwargs)
-            finally:
-                if token is not None:
-                    ASKED.reset(token)
+            if ASKED.get() is None:
+                with asking(type(self), name):
+                    return checked(self, *args, **kwargs)
+            for lacks, refusal in checks:
+                if lacks(self):
+                    raise _refused(refusal, self, name)
+            check_truths(options, (self, *args), kwargs)
+            return method(self, *args, **kwargs)
 
         checked.needs = needs  # type: ignore[attr-defined]
         return cast(F, checked)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from glmclf import registry
+from glmclf.checks import is_whole
 
 FORMAT = 2  # format 1 had no ranges of variables
 
@@ -80,8 +81,8 @@ def load(path, functions=None) -> Any:
         raise ValueError(f"{path!r} is not a result that glmclf saved: it is not JSON") from None
     if not isinstance(stored, dict) or stored.get("format") != "glmclf":
         raise ValueError(f"{path!r} is not a result that glmclf saved")
-    version = stored.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    version: Any = stored.get("version")
+    if not is_whole(version, 1):
         raise ValueError(f"{path!r} has no format version that glmclf knows: {version!r}")
     if version > FORMAT:
         raise ValueError(f"{path!r} has format version {version}; this glmclf reads up to {FORMAT}: upgrade glmclf")

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import check_choice
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results.hypotheses.linear import constraints
@@ -137,9 +138,8 @@ class WaldInference:
         """
         if method == "profile":
             raise NotImplementedError(f'conf_int(method="profile") is for {registry.listed(registry.REGRESSIONS)}')
-        if method != "wald":
-            known = registry.listed(registry.REGRESSIONS)
-            raise ValueError(f'method={method!r}: choose "wald" or, of {known}, "profile"')
+        words = f'"wald" or, of {registry.listed(registry.REGRESSIONS)}, "profile"'
+        check_choice("method", method, ("wald",), words)
         ends = wald.intervals(self._theta, self._se, alpha)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 

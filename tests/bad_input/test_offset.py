@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bad_input.refusal import refused
-from properties.toys import close, fit, make, models, shared, toy
+from properties.toys import MODELS, close, fit, make, models, shared, toy
 
 import glmclf
 from glmclf.errors import DataError
@@ -84,3 +84,44 @@ def test_an_offset_by_name_of_another_column(model):
     res, new = shared(model, offset="off"), toy(9, 4)
     close(res.predict(new.rename(columns={"off": "log_n"}), offset="log_n"), res.predict(new))
     close(res.predict(offset="off"), res.predict())
+
+
+NO_NUMBERS = {
+    "dates": pd.Series(pd.date_range("2020", periods=9)),
+    "datetime64": np.arange(9).astype("M8[ns]"),
+    "durations": pd.to_timedelta(np.arange(9), unit="s"),
+    "timedelta64": np.arange(9).astype("m8[s]"),
+    "complex": np.full(9, 1j),
+    "complex objects": [1j] * 9,
+    "objects": [object()] * 9,
+    "texts": ["1.5"] * 9,
+}
+
+
+def _fits():
+    for model in MODELS:
+        yield pytest.param(lambda model=model: shared(model, offset="off"), id=model)
+    yield pytest.param(lambda: glmclf.MNLogit.from_formula("g ~ x1", toy(), offset="off").fit(), id="MNLogit")
+
+
+@pytest.mark.parametrize("values", NO_NUMBERS.values(), ids=NO_NUMBERS)
+@pytest.mark.parametrize("make_fit", [*_fits()])
+def test_what_numpy_would_turn_into_numbers(make_fit, values):
+    """Dates and durations became nanoseconds, complex numbers their real parts, texts what they spell."""
+    res, new, X = make_fit(), toy(9, 4), np.ones((9, len(make_fit().model.exog_names)))
+    calls = {
+        "fit": lambda: type(res.model).from_formula("y ~ x1", new, offset=values),
+        "predict": lambda: res.predict(new, offset=values),
+        "get_prediction": lambda: res.get_prediction(new, offset=values),
+        "column": lambda: res.predict(new.assign(off=values)),
+        "get_distribution": lambda: res.get_distribution(new, offset=values),
+        "model.predict": lambda: res.model.predict(res.params, X, offset=values),
+        "one value": lambda: res.predict(new.iloc[:1], offset=[values[0]]),
+        "at": lambda: res.predictions(at={"off": values[0]}),
+        "inverse_predict": lambda: res.inverse_predict(0.5, "x1", {"off": values[0], "g": "a"}),
+    }
+    for name, call in calls.items():
+        if name != "inverse_predict" or hasattr(res.model, "link"):
+            with refused("off", error=DataError) as caught:
+                call()
+            assert "number" in str(caught.value) or "complex" in str(caught.value), name

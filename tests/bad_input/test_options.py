@@ -1,11 +1,16 @@
 """Keywords and options: unknown ones are errors, those of a later version say so."""
 
+import contextlib
+import inspect
+import re
+
 import numpy as np
 import pytest
 from bad_input.refusal import refused
 from properties.toys import MODELS, close, fit, make, models, shared, toy
 
 import glmclf
+from glmclf import datasets, plots, registry
 
 
 @models
@@ -92,7 +97,7 @@ def test_methods_of_results_refuse_unknown_words(model):
 
 
 @models
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", None])
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 5, 95, np.nan, "a", "0.05", True, None])
 def test_alpha(model, alpha):
     res = shared(model)
     calls = [
@@ -273,7 +278,7 @@ def test_a_likelihood_ratio_needs_two_maxima(model):
 
 
 def test_bias_reductions_in_words():
-    with refused("choose one of 'firth', 'median'"):
+    with refused('choose "firth" or "median"'):
         shared("Logit").model.fit(bias_reduction="nope")
     model = shared("Logit").model
     close(model.fit(bias_reduction="firth", refine=False).params, model.fit(bias_reduction="firth").params)
@@ -321,3 +326,90 @@ def test_an_estimate_short_of_the_maximum_has_no_criteria():
         assert np.isnan(getattr(raw, name)) and np.isfinite(getattr(best, name))
     assert raw.pseudo_rsquared().iloc[:4].isna().all() and raw.llf <= best.llf
     assert "What compares maxima is NaN" in " ".join(raw.summary().as_text().split())
+
+
+# ---------------------------------------------------------------------------------------------------- True or False
+WIDER = {  # options that are more than True or False, and what checks them
+    *{(f"{model}.{method}", "disp") for model in registry.names(*registry.REGRESSIONS)  # statsmodels' verbosity
+      for method in ("fit", "fit_regularized")},
+    ("regression_table", "stars"),
+    ("regression_table", "intervals"),
+}
+
+
+def results():
+    """A result for each class of results, and the objects that their methods return, by name."""
+    table = datasets.load("spector").assign(m=lambda t: np.array(["a", "b", "c"])[np.arange(len(t)) % 3])
+    binary, classes = glmclf.Logit.from_formula("GRADE ~ GPA", table), glmclf.MNLogit.from_formula("m ~ GPA", table)
+    yield from {"Logit": binary.fit(), "MNLogit": classes.fit(), "ridge": binary.fit_regularized(0.1)}.items()
+    yield "LDA", glmclf.LDA.from_formula("m ~ GPA", table).fit()
+    yield "NaiveBayes", glmclf.NaiveBayes.from_formula("m ~ GPA", table).fit()
+    yield "pooled", glmclf.pool([binary.fit(), binary.fit()])
+    yield "roc", binary.fit().roc()
+    yield "table", binary.fit().summary().tables[0]
+
+
+def public_functions():
+    """Names and functions of all that is public: of the package, its plots, models, and results of each kind."""
+    for owner in (glmclf, plots):
+        for name in owner.__all__:
+            found = getattr(owner, name)
+            yield (name, found)
+            if inspect.isclass(found):
+                yield from ((f"{name}.{m}", getattr(found, m)) for m in dir(found) if not m.startswith("_"))
+    for kind, found in results():
+        for owner in (found, getattr(found, "discriminant", None)):
+            methods = [m for m in dir(type(owner)) if not m.startswith("_")]
+            methods = [m for m in methods if inspect.isroutine(getattr(type(owner), m))]
+            yield from ((f"{kind}.{m}", getattr(owner, m)) for m in methods)
+
+
+def truths():
+    for name, function in public_functions():
+        with contextlib.suppress(TypeError, ValueError):  # has no signature
+            for option, parameter in inspect.signature(function).parameters.items():
+                hint = str(parameter.annotation)
+                if isinstance(parameter.default, bool) or "bool" in hint:
+                    yield name, function, option, hint
+
+
+def test_every_option_that_is_true_or_false_takes_nothing_else():
+    """Texts and numbers were taken for their truth: exponentiate="no" was yes."""
+    tried = set()
+    for name, function, option, hint in truths():
+        of_others = not str(function.__module__).startswith("glmclf")  # statsmodels' tables are lists
+        if (name, option) in WIDER or name == "NaiveBayes" or of_others:
+            continue
+        tried.add(option)
+        assert hint in ("bool", "bool | None"), f"{name}({option}=): annotate it as bool"
+        places = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        others = {p.name: None for p in places if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)}
+        for value in ("no", 1, 0.0, np.array([True])) + ((None,) if hint == "bool" else ()):
+            with pytest.raises((ValueError, NotImplementedError)) as caught:
+                function(**{**others, option: value})
+            refused_before = str(caught.value).startswith((f"{name.partition('.')[2]} of a penalised fit",
+                                                           f"{name.partition('.')[2]}() of pooled fits"))
+            assert refused_before or re.match(rf"{option}=.*: choose True", str(caught.value)), (name, caught.value)
+            assert refused_before or repr(value) in str(caught.value), name
+    assert tried == set(
+        "exponentiate progress flic refine polish symmetric refit penalize_intercept expected diagonal dummy count "
+        "use_t use_f scalar skip_constant observed standardized discriminant center points panels stacked smooth "
+        "histogram shade".split()
+    )
+
+
+def test_pooled_is_true_or_false():
+    with pytest.raises(ValueError, match="pooled='no': choose True or False"):
+        glmclf.NaiveBayes.from_formula("y ~ x1", toy(), pooled="no")
+
+
+def test_options_by_keyword_have_no_place_among_results():
+    res = glmclf.Logit.from_formula("GRADE ~ GPA", datasets.load("spector")).fit()
+    assert "(12)" in str(glmclf.regression_table(*[res] * 12, exponentiate=True))
+    with pytest.raises(ValueError, match="expected=1: choose True or False"):
+        res.model.information(res.params, 1)  # by place
+
+
+def test_truths_of_numpy_are_truths():
+    res = glmclf.Logit.from_formula("GRADE ~ GPA", datasets.load("spector")).fit(disp=0, progress=np.False_, flic=False)
+    assert res.summary(exponentiate=np.True_).as_csv() == res.summary(exponentiate=True).as_csv()

@@ -239,7 +239,7 @@ def test_other_methods_refuse_its_keywords(name, method, option):
         ({"batch_size": 0}, "batch_size=0: a whole number of rows, 1 or more"),
         ({"batch_size": 2.5}, "batch_size=2.5"),
         ({"batch_size": True}, "batch_size=True"),
-        ({"polish": "no"}, "polish='no': True or False"),
+        ({"polish": "no"}, "polish='no': choose True, False or None"),
         ({"seed": -1}, "seed=-1: a whole number"),
         ({"seed": "a"}, "seed='a'"),
         ({"seed": True}, "seed=True"),

@@ -89,7 +89,7 @@ def test_a_saturated_model_has_nothing_to_test(toy):
 
 def test_refusals(toy):
     res = glmclf.MNLogit.from_formula("y ~ x", toy).fit()
-    with pytest.raises(ValueError, match="choose one of"):
+    with pytest.raises(ValueError, match='choose "hausman-mcfadden" or "small-hsiao"'):
         res.iia_test("cheng")
     with pytest.raises(ValueError, match="seed"):
         res.iia_test(seed=1)

@@ -9,6 +9,7 @@ from properties.toys import fit, shared
 
 from glmclf import LDA, Logit, NaiveBayes
 from glmclf.__main__ import parser
+from glmclf.checks import either
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import documents_covariances, enumerated, for_generative, names
 
@@ -55,7 +56,7 @@ def test_the_guide_has_a_row_of_each():
 
 
 def test_messages_have_all():
-    with pytest.raises(ValueError, match=re.escape(f"choose one of {', '.join(COVARIANCES)}")):
+    with pytest.raises(ValueError, match=re.escape(f"choose {either(COVARIANCES)}")):
         check("HC9")
     generative = fit("LDA", "y ~ x1")
     for name in names(lambda entry: entry.of_regressions):

@@ -348,7 +348,7 @@ def test_undetermined_rows_are_no_classes():
 # -------------------------------------------------------------------------------------------------------- parameters
 def test_parameters():
     made = FormulaClassifier("lda", "x", shrinkage=0.2, priors="equal")
-    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None}
+    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None, "trusted": True}
     assert made.get_params() == {**own, "shrinkage": 0.2, "priors": "equal"}
     copied = clone(made).set_params(shrinkage=0.3, cov_type="HC0")
     assert copied.get_params()["shrinkage"] == 0.3 and made.get_params()["shrinkage"] == 0.2
@@ -361,7 +361,7 @@ def test_parameters():
         ({"bias_reducton": "firth"}, TypeError, "take no keyword 'bias_reducton'; they have .*bias_reduction"),
         ({"model": "lda", "event": "a"}, TypeError, "LDA and its fit.* take no keyword 'event'"),
         ({"model": "qda", "alpha": 0.1}, TypeError, "no penalty alpha=; LDA and QDA have shrinkage="),
-        ({"model": "logistic"}, ValueError, "model='logistic': choose one of 'logit'"),
+        ({"model": "logistic"}, ValueError, 'model=.logistic.: choose "logit", '),
         ({"model": dict}, ValueError, "or a class of glmclf"),
         ({"weight_type": "aweights"}, ValueError, 'weight_type=\'aweights\': choose "weights" or "freq_weights"'),
         ({"formula": "s + f ~ x"}, ValueError, "counts"),

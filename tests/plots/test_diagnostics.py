@@ -58,7 +58,7 @@ def test_who_has_no_influence(lda, logit):
         plots.influence(lda)
     with pytest.raises(TypeError, match=r"influence\(\) draws results of fit\(\)"):
         plots.influence(logit.model)
-    with pytest.raises(ValueError, match="y='leverage': choose one of"):
+    with pytest.raises(ValueError, match='y=\'leverage\': choose "resid_studentized", '):
         plots.influence(logit, "leverage")
     with pytest.raises(ValueError, match="label=-1"):
         plots.influence(logit, label=-1)

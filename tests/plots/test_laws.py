@@ -106,7 +106,7 @@ def test_ladder(lda, logit, bayes):
         plots.ladder(logit)
     with pytest.raises(NotImplementedError, match="is for gaussian features"):
         plots.ladder(bayes)
-    with pytest.raises(ValueError, match="choose of 'aic'"):
+    with pytest.raises(ValueError, match='choose "aic", '):
         plots.ladder(lda, ["BIC"])
 
 

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from glmclf.checks import check_whole, is_truth
+
 
 def generator(seed: Any) -> np.random.Generator:
     """Random generator from a seed of any kind; ValueError for anything else."""
     try:
-        if isinstance(seed, (bool, np.bool_)):
+        if is_truth(seed):
             raise TypeError
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
@@ -19,6 +21,4 @@ def generator(seed: Any) -> np.random.Generator:
 
 def whole(seed: Any) -> int:
     """A seed that is a whole number; ValueError otherwise."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed={seed!r}: a whole number, 0 or more")
-    return int(seed)
+    return check_whole("seed", seed, 0)

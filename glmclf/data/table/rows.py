@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.factor import SubtermColumns
-from glmclf.data.table.frame import align, quoted, row_labels
+from glmclf.data.table.frame import align, as_array, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
 Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
@@ -158,12 +158,25 @@ def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:
     return align(value, name=name, frame=frame)
 
 
+def offset_of_new_rows(values: Any) -> ndarray:
+    """An offset of rows to predict as floats, in the shape given; DataError unless it is of numbers."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = as_array(pd.Series(array.ravel()), "offset").reshape(array.shape)
+    return _as_floats("offset", array)
+
+
+def _as_floats(label: str, array: ndarray) -> ndarray:
+    """Numbers as floats; dates, durations, complex numbers and texts, which numpy would convert, are none."""
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array.ravel()), 3)}.")
+    return np.array(array, dtype=np.float64)
+
+
 def _numbers(name: str, label: str, array: ndarray, index: pd.Index) -> ndarray:
     if not len(array):  # a part without rows is of any type
         return np.zeros(array.shape)
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{label} must be numbers, found {quoted(pd.unique(array), 3)}.")
-    values = np.array(array, dtype=np.float64)
+    values = _as_floats(label, array)
     _refuse(_in_rows(np.isinf(values)), label, "infinite values", index)
     if name != "offset":
         _refuse(values < 0, label, "negative values", index)

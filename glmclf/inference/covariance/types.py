@@ -12,6 +12,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf import registry
+from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
 from glmclf.core.rows.blocks import Blocks
@@ -490,7 +491,7 @@ def _whole_seed(seed: Any) -> int:
         seed = np.random.SeedSequence()
     if isinstance(seed, np.random.SeedSequence) and not seed.spawn_key:
         seed = seed.entropy
-    return int(seed) if isinstance(seed, (int, np.integer)) else int(np.random.default_rng(seed).integers(2**63))
+    return int(seed) if is_whole(seed) else int(np.random.default_rng(seed).integers(2**63))
 
 
 def _jackknife(ctx: Context | InfluenceContext) -> ndarray:
@@ -632,8 +633,7 @@ REFITS = tuple(name for name, entry in COVARIANCES.items() if entry.kind == "ref
 
 def check(name: str) -> None:
     """Raise unless `name` is a covariance type of this version."""
-    if name not in COVARIANCES:
-        raise ValueError(f"cov_type={name!r} is unknown; choose one of {', '.join(COVARIANCES)}")
+    check_choice("cov_type", name, COVARIANCES)
 
 
 def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Covariance:

@@ -17,6 +17,7 @@ from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
+from glmclf.checks import is_number
 from glmclf.core.numerics.constants import EPS
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.records import LRTest, f_tail
@@ -52,13 +53,9 @@ class TermTests:
 
 def check_alpha(alpha: float) -> float:
     """The level alpha of a 1 - alpha interval, as a float strictly between 0 and 1; ValueError otherwise."""
-    try:
-        value = float(alpha)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not 0.0 < value < 1.0:
+    if not is_number(alpha) or not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha={alpha!r}: give a number between 0 and 1, such as 0.05 for a 95% interval")
-    return value
+    return float(alpha)
 
 
 def critical_value(alpha: float, df: float | None = None) -> float:

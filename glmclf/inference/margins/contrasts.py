@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import check_choice, either
 from glmclf.core.numerics import seeds
 from glmclf.inference.hypotheses.multiplicity import JointTail, critical_value, pvalues
 from glmclf.inference.margins.delta import DeltaCovariance
@@ -159,9 +160,8 @@ def joint_critical_value(
 
 def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
     """Refuse any adjustment but the known ones."""
-    if not isinstance(adjust, str) or adjust not in known:
-        why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
-        raise ValueError(f"adjust={adjust!r}: choose one of {', '.join(map(repr, known))}{why}")
+    why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
+    check_choice("adjust", adjust, known, why and f"{either(known)}{why}")
     return adjust
 
 

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.numbers import decimal
 from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
 
@@ -123,15 +125,7 @@ class _Form:
         return first, (ends if self.intervals else f"({decimal(se, self.digits)})") + " " * (pad - 1)
 
 
-def decimal(x: float, digits: int) -> str:
-    """Format a number with some decimals, or with significant digits where it is large or would lose them."""
-    if x == 0:
-        return "0"
-    if not np.isfinite(x):
-        return f"{x}"
-    return f"{x:.{digits}g}" if abs(x) < 10.0 ** (1 - digits) or abs(x) >= 1e7 else f"{x:.{digits}f}"
-
-
+@true_or_false
 def regression_table(
     *results: Any,
     names: Sequence[str] | None = None,
@@ -241,7 +235,8 @@ def regression_table(
     fits = [_Fit(res) for res in results]
     if not fits:
         raise TypeError("regression_table() needs at least one fit: regression_table(res1, res2, ...)")
-    form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), _digits(digits))
+    digits = check_whole("digits", digits, 0, most=15)
+    form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), digits)
     called = fit_names(names, len(fits))
     texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
@@ -380,12 +375,6 @@ def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[st
         found = ", ".join(map(repr, unknown))
         warn(f"labels= names {found}, no coefficient of the fits: {', '.join(known)}", DataWarning)
     return dict(labels or {})
-
-
-def _digits(digits: int) -> int:
-    if isinstance(digits, bool) or digits != int(digits) or not 0 <= digits <= 15:
-        raise ValueError(f"digits={digits!r}: a whole number from 0 to 15")
-    return int(digits)
 
 
 @dataclass

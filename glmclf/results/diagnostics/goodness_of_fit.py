@@ -10,7 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_whole
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
@@ -276,8 +276,7 @@ def _with_rows(res: Any) -> Any:
 
 def check_groups(groups: Any, least: int = 3) -> None:
     """Check the number of groups: ValueError unless it is a whole number that is large enough."""
-    if not is_whole(groups, least):
-        raise ValueError(f"groups={groups!r}: a whole number, {least} or more")
+    check_whole("groups", groups, least)
 
 
 def group_table(counts: ndarray, p: ndarray, risk: ndarray, groups: int, levels: list[Any]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_whole
 from glmclf.core.numerics.softmax import log_softmax
 from glmclf.inference.generative import independence
 from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
@@ -15,8 +15,8 @@ from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 
 def audit(res: Any, most: int | None) -> pd.DataFrame:
     """Most dependent pairs of features of each class."""
-    if most is not None and not is_whole(most, 1):
-        raise ValueError(f"most={most!r}: how many pairs of each class, at least 1, or None for all")
+    if most is not None:
+        check_whole("most", most, 1, "how many pairs of each class (None: all)")
     model, names = res.model, res.model.feature_names
     if len(model.features) < 2:
         raise ValueError("independence_audit() compares features; the model has one")

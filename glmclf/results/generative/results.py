@@ -12,11 +12,12 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, check_whole, is_whole
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.softmax import complements, log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
+from glmclf.data.table.undefined_rows import rows_gathered
 from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
@@ -102,6 +103,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """Features of the rows of the fit (None) or of new rows, and the labels of the rows."""
         raise NotImplementedError
 
+    def _values_to_predict(self, newdata) -> tuple[Any, pd.Index, ndarray]:
+        """Features of rows, their labels, and in which of them a term is undefined, so that nothing is predicted."""
+        with rows_gathered() as lost:
+            values, index = self._values(newdata)
+        return values, index, lost.of(len(index))
+
     def _values_of(self, X) -> Any:
         """Features of rows in the form that the fit uses."""
         raise NotImplementedError
@@ -130,6 +137,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     def reference(self) -> Any:
         """Reference level of the log-odds."""
         return self.model.reference
+
+    @property
+    @requires()
+    def feature_names(self) -> list[str]:
+        """Names of the features, in the order of the formula."""
+        return self.model.feature_names
 
     def _by_class(self, values, name: str | None = None) -> pd.Series:
         """Series by level of numbers by class, the reference first."""
@@ -365,17 +378,18 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ----------
         Saerens, Latinne & Decaestecker (2002), Neural Computation 14, 21-41 (`priors="estimate"`).
         """
-        if not isinstance(which, str) or which not in GENERATIVE_PREDICTIONS:
-            raise ValueError(f"which={which!r}: choose one of {', '.join(map(repr, GENERATIVE_PREDICTIONS))}")
+        check_choice("which", which, GENERATIVE_PREDICTIONS)
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         if which == "mean" and priors is None:
             p = self._posterior(values)
+            p[lost] = np.nan
             if not sums_up(p):
                 self._warn_impossible(self._log_scores(values), index)
             return self._by_level(p, index)
         joint = self._moved(self._log_joint(values) if which == "joint" else self._log_scores(values), priors)
+        joint[lost] = np.nan
         if which == "joint":
             return self._by_level(joint, index)
         self._warn_impossible(joint, index)
@@ -463,13 +477,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
         if which == "linear":
             self._check_reference(priors)
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         scores = self._log_scores(values)
+        scores[lost] = np.nan
         joint = self._moved(scores, priors)
         self._warn_impossible(joint, index)
         order, lacking = self.model._order, self._n_missing(values)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)
+            S[lost] = np.nan
             if which == "linear":
                 log_odds = _against_first(joint)
                 return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
@@ -492,8 +508,9 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         log_p = self._log_posterior(values)
+        log_p[lost] = np.nan
         return log_p, np.exp(log_p), index
 
     def _log_posterior(self, values) -> ndarray:
@@ -547,7 +564,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             Columns sim_1, ..., sim_n of labels. A row of frequency weight f stands f times. Features and responses
             together are drawn by `sample`.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         p = np.repeat(self.predict().to_numpy(), times, axis=0)
@@ -579,7 +596,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """Draw class codes, the reference first."""
         classes = self.model._classes
         if by_class is None:
-            decisions.check_count(n, "rows to draw")
+            check_whole("n", n, 1, "how many rows to draw")
             return generator.choice(len(classes), size=n, p=np.exp(self._log_priors))
         if isinstance(by_class, pd.Series):
             by_class = by_class.to_dict()
@@ -590,7 +607,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise ValueError(f"by_class= names {unknown}; the levels are {self.levels}")
         sizes = [by_class.get(level, 0) for level in self.levels]
         for size in sizes:
-            decisions.check_count(size, "rows of a class", least=0)
+            check_whole("n", size, 0, "how many rows of a class")
         if n is not None and n != sum(sizes):
             raise ValueError(f"n={n!r}, but by_class= asks for {sum(sizes)} rows")
         return np.repeat([classes.index(level) for level in self.levels], sizes)
@@ -624,7 +641,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             By term: statistic, df, pvalue.
         """
         name = self.model.__class__.__name__
-        if type != 3 or isinstance(type, bool):
+        if not is_whole(type) or type != 3:
             raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
         if test == "LR":
             return self.term_tests()

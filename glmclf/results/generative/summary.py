@@ -21,8 +21,9 @@ from glmclf.core.gaussian.fit import Gaussian
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.tables.numbers import blank, count, dof, four, number, pvalue, with_se
 from glmclf.results.tables.render import table_classes, width
-from glmclf.results.tables.summary import _coefficients, _facts, count, number, two_columns
+from glmclf.results.tables.summary import _coefficients, _facts, two_columns
 
 GENERATIVE_HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
@@ -204,8 +205,8 @@ def _right(c: _Context) -> list[tuple[str, str]]:
     counted = res._maximum or (c.law is not None and not c.law.shrinkage)  # a ridge does not change the number
     right = [
         ("No. Observations:", count(res.nobs)),
-        ("Parameters:", _df(res.k_params_effective) + ("" if counted else " (effective)")),
-        *([] if res._regularised else [("Df Model:", _df(res.df_model))]),
+        ("Parameters:", dof(res.k_params_effective) + ("" if counted else " (effective)")),
+        *([] if res._regularised else [("Df Model:", dof(res.df_model))]),
         ("Log-Likelihood (joint):", _loglik(res.llf)),
         ("LL-Null:", _loglik(res.llnull)),
     ]
@@ -232,13 +233,6 @@ def _criterion(x: float) -> str:
     return f"{x:.1f}" if 1e3 <= abs(x) < 1e12 else f"{x:#8.4g}"
 
 
-def _df(x: float) -> str:
-    """Text of degrees of freedom, which may have decimals."""
-    if math.isnan(x) or math.isinf(x):
-        return str(x)
-    return str(int(x)) if x == int(x) else f"{x:.1f}"
-
-
 # ----------------------------------------------------------------------------------------------------------- tests
 def _tests(c: _Context) -> list[Any]:
     """Tests of the model as a whole: all classes alike, equal means, equal covariances."""
@@ -262,7 +256,7 @@ def _tests(c: _Context) -> list[Any]:
             _note_box_test(c, box.pvalue)
     if res.cov_type == "cluster":
         c.notes.append("Likelihood ratio and F tests take the rows as independent, within clusters too.")
-    cells = [[_four(s), _four(F), _df(a), _blank(_df, b), f"{p:#6.3f}"] for s, F, a, b, p in rows.values()]
+    cells = [[four(s), four(F), dof(a), blank(dof, b), pvalue(p)] for s, F, a, b, p in rows.values()]
     heads = ["statistic", "F", "df", "df2", "p-value"]
     return [_table("", heads, list(rows), cells, (18, 11, 11, 9, 12, 12))]
 
@@ -273,14 +267,6 @@ def _note_box_test(c: _Context, p: float) -> None:
         model_based = c.res.cov_type in MODEL_BASED and c.res._reduced is None
         robust = ' or cov_type="HC0"' if model_based else ""
         c.notes.append(f"Box's M rejects equal covariance matrices: consider QDA{robust}.")
-
-
-def _blank(form: Callable[[float], str], x: float) -> str:
-    return "" if math.isnan(x) else form(x)
-
-
-def _four(x: float) -> str:
-    return _blank(lambda v: f"{v:.1f}" if 1e3 <= abs(v) < 1e9 else f"{v:#.4g}", x)
 
 
 # --------------------------------------------------------------------------------------------------------- classes
@@ -356,13 +342,8 @@ def _means(c: _Context) -> list[tuple[str, list[str]]]:
 
 
 def _with_se(x: float, se: float, c: _Context | None = None) -> str:
-    """Text of an estimate with its standard error, which sets the decimals and is absent under sampling weights."""
-    if math.isnan(se) or (c is not None and c.res.model._pseudo):
-        return number(x).strip()
-    power = math.floor(math.log10(se)) if 0 < se < math.inf else 0
-    places = 3 if -2 <= power < 1 else min(1 - power, 300) if power < 0 else max(0, 2 - power)
-    text = f"{x:.{places}f} ({se:.{places}f})"
-    return text if len(text) <= 22 else f"{x:.6g} ({se:.3g})"
+    """Text of an estimate with its standard error, which sampling weights do not have."""
+    return with_se(x, math.nan if c is not None and c.res.model._pseudo else se)
 
 
 # -------------------------------------------------------------------------------------------------------- features
@@ -382,18 +363,17 @@ def _features(c: _Context) -> list[Any]:
         if table is None:
             return []
         columns = zip(*(table[n] for n in ("F", "pvalue", "LR", "LR_df", "LR_pvalue", "tolerance")), strict=True)
-        rows = [[number(F), _p(p), number(LR), _df(df), _p(q), _blank(number, t)] for F, p, LR, df, q, t in columns]
+        rows = [
+            [number(F), pvalue(p), number(LR), dof(df), pvalue(q), blank(number, t)] for F, p, LR, df, q, t in columns
+        ]
         heads = ["F-to-remove", "P>F", "LR", "df", "P>chi2", "tolerance"]
         return [_table("feature", heads, [c.shown(t) for t in table.index], rows, (14, 12, 8, 11, 6, 9, 11))]
     table = c.attempt("Tests of the features are", c.res.term_tests)
     if table is None:
         return []
-    rows = [[number(s), _df(df), _p(p)] for s, df, p in table[["statistic", "df", "pvalue"]].itertuples(index=False)]
+    tests = table[["statistic", "df", "pvalue"]].itertuples(index=False)
+    rows = [[number(s), dof(df), pvalue(p)] for s, df, p in tests]
     return [_table("feature", ["LR", "df", "P>chi2"], [c.shown(t) for t in table.index], rows, (18, 13, 8, 11))]
-
-
-def _p(p: float) -> str:
-    return f"{p:#6.3f}"
 
 
 def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
@@ -407,8 +387,8 @@ def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
     heads = ["family", "params", "observed", *["LR", "df", "P>chi2"] * bool(tested), *["note"] * bool(remarks)]
     columns, rows = ["family", "params", "observed", "LR", "df", "pvalue", "note"], []
     for family, params, observed, LR, df, p, note in features[columns].itertuples(index=False):
-        test = [_blank(number, LR), _df(df), _blank(_p, p)] if tested else []
-        rows.append([family, _df(params), count(observed).strip(), *test, *([note] if remarks else [])])
+        test = [blank(number, LR), dof(df), blank(pvalue, p)] if tested else []
+        rows.append([family, dof(params), count(observed).strip(), *test, *([note] if remarks else [])])
     return [_table("feature", heads, [c.shown(f) for f in features.index], rows, (14, 12, 7, 9, 11, 5, 8))]
 
 

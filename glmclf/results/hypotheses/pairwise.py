@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.numerics import seeds
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses import multiplicity as pairwise
@@ -118,8 +119,7 @@ def pairwise_tests(
     res: Any, term_name: str, method: str, alpha: float, at: Mapping[str, Any] | None, use_t: bool | None, seed: int
 ) -> PairwiseTests:
     """Tests of `WaldInference.t_test_pairwise`."""
-    if method not in pairwise.PAIRWISE_ADJUSTMENTS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, pairwise.PAIRWISE_ADJUSTMENTS))}")
+    check_choice("method", method, pairwise.PAIRWISE_ADJUSTMENTS)
     wald.check_alpha(alpha)
     seeds.whole(seed)
     if at is not None and not isinstance(at, Mapping):

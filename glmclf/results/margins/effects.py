@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins.averages import Average, changes
 from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_factor, sampled, sampling_factor
-from glmclf.results.margins.options import Settings, asked_variables, check_word, is_dummy
+from glmclf.results.margins.options import Settings, asked_variables, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
+from glmclf.results.tables.frames import FrameShown
 
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
@@ -53,10 +55,10 @@ def marginal_effects(
     vcov: str | None,
 ) -> MarginalEffects:
     """See `Margins.get_margeff`."""
-    check_word("method", method, SLOPES)
-    check_word("contrast", contrast, ("reference", "pairwise"))
+    check_choice("method", method, SLOPES)
+    check_choice("contrast", contrast, ("reference", "pairwise"))
     if vcov is not None:
-        check_word("vcov", vcov, ("unconditional",))
+        check_choice("vcov", vcov, ("unconditional",))
     source = res._margin_source()
     asked = asked_variables(source, variables)
     found = Settings.read(res, source, at, atexog, over, newdata)
@@ -296,7 +298,7 @@ def _clusters(res: Any) -> ndarray:
 
 
 # -------------------------------------------------------------------------------------------------------- results
-class LabelledEstimates:
+class LabelledEstimates(FrameShown):
     """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
     _heading = "estimate"
@@ -352,15 +354,6 @@ class LabelledEstimates:
     def __len__(self) -> int:
         return len(self._value)
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Table of the estimates."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
 
 
 class MarginalEffects(LabelledEstimates):

@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice, is_number, is_truth
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
+from glmclf.data.table.undefined_rows import domain_sought
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
-from glmclf.results.margins.options import check_word
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
 from glmclf.results.margins.typical import TypicalRows, typical
@@ -43,7 +44,7 @@ def inverse_predict(
     res: Any, p: Any, variable: str, at: Mapping[str, Any] | None, alpha: float, method: str
 ) -> pd.DataFrame:
     """See `Margins.inverse_predict`."""
-    check_word("method", method, ("fieller", "delta"))
+    check_choice("method", method, ("fieller", "delta"))
     values = _probabilities(p)
     source = res._margin_source()
     source.check(variable)
@@ -137,7 +138,7 @@ def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]
 def _check_value(name: str, value: Any, is_offset: bool) -> None:
     """Refuse a missing or infinite value, and an offset that is no number."""
     odd = bool(pd.isna(value)) or (isinstance(value, (float, np.floating)) and np.isinf(value))
-    if odd or (is_offset and not isinstance(value, (int, float, np.number, np.bool_))):
+    if odd or (is_offset and not (is_number(value) or is_truth(value))):
         what = "a number" if is_offset else "a finite number or a level"
         raise DataError(f'at= sets "{name}" to {value!r}: give it {what}')
 
@@ -320,7 +321,7 @@ class OneVariable:
         return self._raw(v, self.source.raw)
 
     def _raw(self, v: ndarray, rows_of: Callable[..., ndarray]) -> ndarray:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), domain_sought():
             return self.row.over(self.name, v).collapsed(list(range(len(v))), rows_of)
 
     def _place(self, rows: ndarray) -> ndarray:

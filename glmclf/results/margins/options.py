@@ -12,20 +12,14 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_whole
-from glmclf.data.table.frame import as_frame, close_to, matched, quoted
+from glmclf.checks import is_number, is_truth, is_whole
+from glmclf.data.table.frame import as_frame, close_to, matched, python_value, quoted
 from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import ObservedRows, RowsInParts, WantedAverage, rows_of_fit, rows_to_average
 from glmclf.results.margins.typical import TYPICAL, typical
 from glmclf.results.requires import SPECIAL, kinds
-
-
-def check_word(name: str, word: Any, known: Any) -> None:
-    """Refuse any word but the known ones."""
-    if not isinstance(word, str) or word not in known:
-        raise ValueError(f"{name}={word!r}: choose one of {', '.join(map(repr, known))}")
 
 
 def asked_variables(source: LinearPredictors, variables: str | Sequence[str] | None) -> list[str]:
@@ -185,7 +179,7 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
         some = list(value) if many else [value]
         if not some:
             raise ValueError(f'at= gives no value of "{name}"')
-        some = [v.item() if isinstance(v, np.generic) else v for v in some]
+        some = [python_value(v) for v in some]
         levels = source.levels_of(name, none) if name in source.variables else None
         unknown = [v for v in some if levels and v not in levels]
         if unknown:
@@ -209,7 +203,7 @@ def _by_place(source: LinearPredictors, name: Any) -> Any:
 
 
 def _check_numbers(name: str, values: list[Any]) -> None:
-    odd = [v for v in values if isinstance(v, (str, bytes)) or not isinstance(v, (int, float, np.number))]
+    odd = [v for v in values if not (is_number(v) or is_truth(v))]
     if odd:
         raise DataError(f'at= sets "{name}", a number, to {quoted(odd)}')
 

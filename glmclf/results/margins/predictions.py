@@ -12,14 +12,16 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
 from glmclf.inference.margins.delta import DeltaCovariance
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
-from glmclf.results.margins.options import Settings, check_word, is_dummy
+from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
+from glmclf.results.tables.frames import FrameShown
 
 COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
@@ -31,10 +33,10 @@ def adjusted_predictions(
     res: Any, variables: Variables, at: Any, by: Any, which: str, weights: str, newdata: Any, vcov: str | None
 ) -> AdjustedPredictions:
     """See `Margins.predictions`."""
-    check_word("which", which, ("mean", "linear"))
-    check_word("weights", weights, ("proportional", "equal"))
+    check_choice("which", which, ("mean", "linear"))
+    check_choice("weights", weights, ("proportional", "equal"))
     if vcov is not None:
-        check_word("vcov", vcov, ("unconditional",))
+        check_choice("vcov", vcov, ("unconditional",))
     if weights == "equal" and not (isinstance(at, str) and at == "mean"):
         raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
     source = res._margin_source()
@@ -143,7 +145,7 @@ class AdjustedPredictions(LabelledEstimates):
         DataFrame
             ci_lower, ci_upper.
         """
-        check_word("adjust", adjust, [a for a in contrasts.ADJUSTMENTS if a != "holm"])
+        check_choice("adjust", adjust, [a for a in contrasts.ADJUSTMENTS if a != "holm"])
         c = critical_value(self._covariance, slice(None), adjust, alpha, seed)
         centre, spread, back = self._scale()
         with np.errstate(invalid="ignore"):
@@ -191,9 +193,9 @@ class AdjustedPredictions(LabelledEstimates):
         ValueError
             One cell; ratios of linear predictors.
         """
-        check_word("comparison", comparison, COMPARISONS)
-        check_word("contrast", contrast, PAIRS)
-        check_word("adjust", adjust, contrasts.ADJUSTMENTS)
+        check_choice("comparison", comparison, COMPARISONS)
+        check_choice("contrast", contrast, PAIRS)
+        check_choice("adjust", adjust, contrasts.ADJUSTMENTS)
         if getattr(self.results, "_regularised", False):
             raise NotImplementedError("contrasts() of a regularised fit: it has no tests. predictions() has intervals")
         if self.which == "linear" and comparison != "difference":
@@ -207,7 +209,7 @@ def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed:
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
 
-class Contrasts:
+class Contrasts(FrameShown):
     """Comparisons of adjusted predictions; made by `contrasts`.
 
     Attributes
@@ -331,12 +333,6 @@ class Contrasts:
 
     def __len__(self) -> int:
         return len(self._index)
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
 
 
 def _exp(x: ndarray) -> ndarray:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glmclf.inference.hypotheses.wald import critical_value
+from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import calibration, roc
-from glmclf.results.performance.roc import check_alpha
 from glmclf.results.performance.rows import RowOptions, check_bins, one_place, scored_rows, sum_over_scored_rows
 
 

@@ -10,13 +10,12 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import ndtr
 
-from glmclf.checks import check_choice, is_whole
+from glmclf.checks import check_choice, check_whole
 from glmclf.errors import InferenceWarning, warn
-from glmclf.inference.hypotheses.wald import critical_value
+from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
-from glmclf.results.performance.roc import check_alpha
 from glmclf.results.performance.rows import RowOptions, check_bins, scored_rows
 from glmclf.results.tables.frames import notebook
 
@@ -212,8 +211,7 @@ class Calibration:
         DataFrame
             Columns left, right, events and others (weighted observations), by bin; by level and bin, with several.
         """
-        if not is_whole(bins, 1):
-            raise ValueError(f"bins={bins!r}: a whole number, 1 or more")
+        check_whole("bins", bins, 1)
         edges, parts = np.arange(bins + 1) / bins, {}
         for k in self._shown:
             place = np.clip(np.searchsorted(edges, self._p[:, k], side="right") - 1, 0, bins - 1)

@@ -9,9 +9,9 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_number
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy
 from glmclf.inference.performance.accuracy import Measure
-from glmclf.results.performance.roc import check_alpha
 from glmclf.results.performance.rows import RowOptions, ScoredRows, sum_over_scored_rows
 from glmclf.results.tables.frames import notebook
 

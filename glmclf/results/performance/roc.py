@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import check_choice, is_number
+from glmclf.checks import check_choice, is_number, true_or_false
 from glmclf.errors import DataError, InferenceWarning, warn
+from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.results.performance.rows import RowOptions, ScoredRows, all_classes, one_place, place_of, scored_rows
@@ -21,13 +22,6 @@ NO_INTERVAL = (
     "the standard error of the area is 0 or not defined (scores that separate the classes or are all equal, or "
     "one observation of a class): there is no interval"
 )
-
-
-def check_alpha(alpha: Any) -> float:
-    """Check the level of a test, between 0 and 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < alpha < 1:
-        raise ValueError(f"alpha={alpha!r}: one minus the level of the intervals, between 0 and 1")
-    return float(alpha)
 
 
 class RocCurve:
@@ -103,6 +97,7 @@ class RocCurve:
             warn(NO_INTERVAL, InferenceWarning)
         return pd.Series(ends, index=["lower", "upper"], name="auc")
 
+    @true_or_false
     def partial_auc(self, low: float = 0.0, high: float = 1.0, on: str = "fpr", standardized: bool = False) -> float:
         """Area under a part of the curve.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_whole
 from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, added_by, joined
 from glmclf.data.reading.open_source import as_source, check_beside
@@ -225,9 +225,7 @@ def one_place(res: Any, event: Any, what: str) -> int:
 
 def check_bins(bins: Any) -> int:
     """Check a number of bins: a whole number, 2 or more."""
-    if not is_whole(bins, 2):
-        raise ValueError(f"bins={bins!r}: a whole number, 2 or more")
-    return int(bins)
+    return check_whole("bins", bins, 2)
 
 
 def _tally(f: Callable[[ScoredRows], Any], rows: ScoredRows, lost: dict[str, int]) -> Tally:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_whole
+from glmclf.checks import check_choice, check_whole
 from glmclf.core.numerics import seeds
 from glmclf.errors import (
     CollinearityError,
@@ -132,15 +132,14 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
     rows = scored_rows(res)
     all_classes(res, rows, "validate()")
     again = Resampled(res, rows.log_p, rows.outcomes)
-    if method not in VALIDATION_METHODS:
-        raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, VALIDATION_METHODS))}")
+    check_choice("method", method, VALIDATION_METHODS)
     if method != "cv" and folds is not None:
         raise TypeError(f'folds= is for method="cv", not {method!r}')
-    reps = _whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)
+    reps = check_whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)
     codes = None if groups is None else _codes(again.res.model, groups)
     generator = seeds.generator(seed)
     if method == "cv":
-        folds = _whole("folds", FOLDS if folds is None else folds, 2)
+        folds = check_whole("folds", FOLDS if folds is None else folds, 2)
         found = _by_folds(again, reps, folds, codes, generator)
     else:
         apart = method == ".632+"
@@ -200,12 +199,6 @@ def _codes(model: Any, groups: Any) -> ndarray:
     if found.codes[0].max() < 1:
         raise ValueError(f"groups={found.names[0]!r} has one group only: nothing can be left out")
     return found.codes[0]
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if not is_whole(value, least):
-        raise ValueError(f"{name}={value!r}: a whole number, {least} or more")
-    return int(value)
 
 
 def _left_out(res: Any) -> set[int]:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.columns import reordered, some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import into_basis
@@ -23,10 +24,9 @@ from glmclf.results.requires import Needs, check_needs
 
 def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     """See `LikelihoodTests.anova`."""
-    if type not in tests.ANOVA_TYPES or isinstance(type, bool):
+    if not is_whole(type) or type not in tests.ANOVA_TYPES:
         raise ValueError(f"type={type!r}: choose 1, 2 or 3")
-    if test not in tests.ANOVA_TESTS:
-        raise ValueError(f'test={test!r}: choose "LR", "wald" or "score"')
+    check_choice("test", test, tests.ANOVA_TESTS)
     if test != "wald":
         check_needs(res, f'anova(test="{test}")', Needs.LIKELIHOOD, Needs.OBJECTIVE)
     if test == "score":

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
-from glmclf.checks import is_number
+from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -21,11 +21,12 @@ from glmclf.core.rows.summed import Summed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import DataError
-from glmclf.inference.margins.prediction import Prediction, linear_se
+from glmclf.inference.margins.prediction import LinearErrors, Prediction
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
@@ -103,10 +104,12 @@ class BinaryResults(
         if estimate.is_finite:
             return eta
         from glmclf.core.fit.estimate import at_infinity
+        from glmclf.core.separation.deadline import Deadline
 
-        found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        time = Deadline()
+        found = [signs_of_rows(estimate.cone, x.toarray(), time) for (x,) in Blocks(X, size=rows_at_once(X))]
         signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
-        warn_of_unknown(unknown, index)
+        warn_of_unknown(unknown, index, estimate.cone)
         return at_infinity(eta, signs)
 
     @row_property
@@ -262,7 +265,8 @@ class BinaryResults(
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
         V = self._cov.matrix
-        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
+        errors = LinearErrors(V)
+        parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
@@ -294,12 +298,12 @@ class BinaryResults(
         if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
             if isinstance(column, str):
                 raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
-            return _numbers(column)
+            return offset_of_new_rows(column)
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         scalar = np.ndim(column) == 0 and not isinstance(column, str)
-        return _numbers(column if scalar else align(column, name="offset", frame=table))
+        return offset_of_new_rows(column if scalar else align(column, name="offset", frame=table))
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
@@ -383,11 +387,8 @@ class BinaryResults(
             stands f times.
         """
         r = self.model._rows
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n={n!r}: how many responses to draw, at least 1")
-        repeat = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            repeat = r.weights.astype(int)
+        check_whole("n", n, 1, "how many responses to draw")
+        repeat = times_of(r, self.model._frequency)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
@@ -445,17 +446,5 @@ def _check_threshold(threshold) -> None:
 
 
 def _from_log_odds(z: ndarray, which: str) -> ndarray:
-    if which == "var":
-        return expit(z) * expit(-z)
-    if which in ("mean", "class"):
-        return expit(z)
-    raise ValueError(f'which={which!r}: choose "mean", "linear", "var" or "class"')
-
-
-def _numbers(offset) -> ndarray:
-    try:
-        if np.iscomplexobj(offset):
-            raise TypeError
-        return np.asarray(offset, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"offset must be numbers; found {offset!r}") from None
+    check_choice("which", which, ("mean", "linear", "var", "class"))
+    return expit(z) * expit(-z) if which == "var" else expit(z)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
@@ -23,8 +24,7 @@ def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any) ->
     """See `LikelihoodTests.constraint_test`."""
     if not res._state.estimate.constraints:
         raise ValueError("constraint_test: the fit has no constraints; model.fit_constrained(...) makes one")
-    if test not in CONSTRAINT_TESTS:
-        raise ValueError(f'test={test!r}: choose "lr", "score" or "wald"')
+    check_choice("test", test, CONSTRAINT_TESTS)
     if not res.converged:
         raise ValueError("constraint_test: the fit did not converge, so that its log-likelihood is no maximum")
     if test == "lr" and cov_type is not None:

@@ -9,11 +9,12 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.checks import check_choice
 from glmclf.data.table.frame import labels
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
-from glmclf.inference.margins.prediction import level_logit_se
+from glmclf.inference.margins.prediction import INTERVAL_PREDICTIONS, INTERVALS, level_logit_se
 from glmclf.results.interop import StatsmodelsStyle
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
@@ -235,7 +236,7 @@ class LevelEstimates(WaldInference):
         return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object), copy=False)
 
 
-class LevelPredictions:
+class LevelPredictions(frames.FrameShown):
     """Predictions for each level with standard errors and intervals, labelled by row and level.
 
     Parameters
@@ -336,17 +337,10 @@ class LevelPredictions:
         table = pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
         return table if self._lacking is None else table.assign(features_missing=np.repeat(self._lacking, K))
 
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return frames.notebook(self.summary_frame())
-
 
 def check_prediction(which: Any) -> None:
     """Refuse kinds of predictions that have no intervals."""
-    if not isinstance(which, str) or which not in ("mean", "linear"):
-        raise ValueError(f"which={which!r}: intervals are of 'mean' (probabilities) or 'linear' (log-odds)")
+    check_choice("which", which, INTERVAL_PREDICTIONS, INTERVALS)
 
 
 def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) -> dict[str, Any]:

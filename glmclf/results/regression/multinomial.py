@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.columns import rows_at_once
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
@@ -22,11 +23,11 @@ from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame, labels
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import CollinearityWarning, DataError, EstimationError
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
-from glmclf.results import decisions
 from glmclf.results.base import row_property, times_of
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.regression.constrained import said
@@ -178,7 +179,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-        A, K, k = X[:].toarray(), self.model.J, self.model.K
+        from glmclf.core.separation.deadline import Deadline
+
+        A, K, k, time = X[:].toarray(), self.model.J, self.model.K, Deadline()
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
             for l in range(c):
@@ -186,12 +189,12 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 R[:, (c - 1) * k : c * k] = A
                 if l:
                     R[:, (l - 1) * k : l * k] = -A
-                beats[c, l], open_ = signs_of_rows(estimate.cone, R)
+                beats[c, l], open_ = signs_of_rows(estimate.cone, R, time)
                 beats[l, c] = -beats[c, l]
                 unknown |= open_
         lost = (beats == -1).any(axis=1).T
         unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
-        warn_of_unknown(unknown & unsure, index)
+        warn_of_unknown(unknown & unsure, index, estimate.cone)
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
@@ -323,8 +326,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         619-627. Cheng & Long (2007), Sociological Methods & Research 35, 583-600, on how little these tests can be
         relied on.
         """
-        if method not in iia.IIA_TESTS:
-            raise ValueError(f"method={method!r}: choose one of {', '.join(map(repr, iia.IIA_TESTS))}")
+        check_choice("method", method, iia.IIA_TESTS)
         if method == "hausman-mcfadden":
             if seed is not None:
                 raise ValueError('seed= is for method="small-hsiao": nothing is random here')
@@ -465,11 +467,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 table = as_frame(newdata, empty=True, scalars=True)
                 column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):
-            return model._relative(np.asarray(column, dtype=float))
+            return model._relative(offset_of_new_rows(column))
         table = as_frame(newdata, empty=True, scalars=True)
         if isinstance(column, str) and column not in table.columns:
             raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
-        return model._relative(align(column, name="offset", frame=table))
+        return model._relative(offset_of_new_rows(align(column, name="offset", frame=table)))
 
     @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
@@ -579,7 +581,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         DataFrame
             Columns sim_1, ..., sim_n of labels; of counts, (sim_i, level). A row of frequency weight f stands f times.
         """
-        decisions.check_count(n, "responses to draw")
+        check_whole("n", n, 1, "how many responses to draw")
         r = self.model._rows
         times = times_of(r, self.model._frequency)
         index, generator = r.index.repeat(times), seeds.generator(seed)

@@ -17,7 +17,7 @@ from glmclf.results.regression.multinomial import MultinomialResults
 from glmclf.results.regression.penalized_state import PenalisedState
 from glmclf.results.regression.results import RegressionResults
 from glmclf.results.requires import requires
-from glmclf.results.tables.summary import count
+from glmclf.results.tables.numbers import count
 
 SPANNED = (
     "The columns span a constant, but none is one: nothing is left free, and the level of every group is drawn to a "

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from glmclf.checks import true_or_false
+
 RULE_WIDTH = 78
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -208,6 +210,7 @@ class TableFormats:
         return "\n".join([*out, "</table>"])
 
     # ------------------------------------------------------------------------------------------------------ LaTeX
+    @true_or_false
     def as_latex_tabular(self, center: bool = True, **_: Any) -> str:
         """The table as a LaTeX tabular environment (package booktabs)."""
         lines = self._lines()

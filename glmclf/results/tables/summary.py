@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
+from glmclf.results.tables.numbers import count, number, pvalue
 from glmclf.results.tables.render import table_classes
 
 HEADER_WIDTHS = (18, 18, 21, 18)
@@ -161,7 +162,7 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
     rows = []
     for out, alone, (b, se, z, p, low, high) in zip(omitted, omitted | unselected, columns, strict=True):
-        row = ("(omitted)" if out else number(b, 4), number(se), number(z), f"{p:#6.3f}", number(low), number(high))
+        row = ("(omitted)" if out else number(b, 4), number(se), number(z), pvalue(p), number(low), number(high))
         cells = tuple(compress(row, here))
         rows.append((cells[0], *[""] * (len(cells) - 1)) if alone else cells)
     deviation = getattr(res, "_deviation", "std err")
@@ -180,16 +181,3 @@ def _facts(facts: list[tuple[str, str]]) -> Any:
     table.widths = (LABEL_WIDTH, FACT_WIDTH)
     table.wrapped = True
     return table
-
-
-def number(x: float, precision: int = 3) -> str:
-    """A number as statsmodels' summaries print it: 3 or 4 decimals, or as many digits where it is large or tiny."""
-    width = precision + 6
-    return f"{x:{width}.{precision}g}" if abs(x) >= 1e4 or abs(x) < 1e-4 else f"{x:{width}.{precision}f}"
-
-
-def count(x: float) -> str:
-    """A number of rows or degrees of freedom, without decimals where it is whole."""
-    if np.isnan(x):
-        return "NaN"
-    return f"{int(x):6d}" if x == int(x) else f"{x:8.2f}"

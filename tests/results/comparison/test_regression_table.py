@@ -282,7 +282,7 @@ def test_what_is_no_fit_is_refused(birthwt):
     ],
 )
 def test_small_numbers_keep_their_digits(x, text):
-    from glmclf.results.comparison.regression_table import decimal
+    from glmclf.results.tables.numbers import decimal
 
     assert decimal(x, 3) == text
 

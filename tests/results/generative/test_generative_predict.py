@@ -231,7 +231,7 @@ def test_predictions_refuse(law):
     res, t = fitted(law), toy()
     for call, words in (
         (lambda: res.predict(t.drop(columns="x2")), "x2"),
-        (lambda: res.predict(t, "probability"), "choose one of"),
+        (lambda: res.predict(t, "probability"), 'choose "mean", '),
         (lambda: res.predict(t, rule="ml"), 'which="class"'),
         (lambda: res.predict(t, cost=np.eye(3)), 'which="class"'),
         (lambda: res.predict(t, "class", rule="best"), "rule"),
