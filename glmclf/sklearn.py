@@ -59,6 +59,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     functions : dict, optional
         Functions that the formula calls beside numpy's, patsy's and glmclf's, by name. Variables of the caller are not
         looked up.
+    trusted : bool
+        Whether the formula may run any Python. False is for formulas from outside: they may call the functions above
+        and nothing else, as of `from_formula`.
     **options
         Keywords of the model and of its `fit`, or with ``alpha=`` other than None of `fit_regularized`: ``event=``,
         ``bias_reduction="firth"``, ``alpha=0.1``, ``priors=``, ``shrinkage=``, ``cov_type=``, ... They are parameters
@@ -105,10 +108,12 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         weight_type: str = "weights",
         class_weight: str | Mapping[Any, float] | None = None,
         functions: Mapping[str, Callable] | None = None,
+        trusted: bool = True,
         **options: Any,
     ) -> None:
         self.model, self.formula, self.weight_type, self.functions = model, formula, weight_type, functions
         self.class_weight = class_weight
+        self.trusted = trusted
         self._options = options
 
     # ------------------------------------------------------------------------------------------------ parameters
@@ -229,7 +234,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             self.formula_ = str(self.formula)
             if self.class_weight is not None:
                 raise ValueError("class_weight= weights labels: give them beside the table, fit(X, y)")
-        made = cls._from_formula(self.formula_, table, dict(self.functions or {}), **keywords, **weights)
+        functions = dict(self.functions or {})
+        made = cls._from_formula(self.formula_, table, functions, trusted=self.trusted, **keywords, **weights)
         self.results_ = getattr(made, method)(**options)
         if labels is None:
             self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))
