@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import contextlib
 import csv
 import io
 import os
@@ -89,7 +90,7 @@ KEYWORD = re.compile(
 )
 FORMATS = ("text", "latex", "html", "csv", "markdown", "typst")
 FILES = ".csv (also .csv.gz and the like), .parquet or .dta file, a folder of .parquet files"
-BAD_INPUT, NO_ESTIMATE = 2, 1
+NO_ESTIMATE, BAD_INPUT, NO_OUTPUT = 1, 2, 3
 
 EPILOG = """\
 shipped data sets:
@@ -112,7 +113,7 @@ FORMULA and --subset name columns of DATA (Q("odd name"), in --subset `odd name`
 numpy's element-wise functions, as in np.log(x); FORMULA also patsy's and glmclf's transforms: {transforms}.
 Nothing else is run: no method of a column, no other function of Python, no variable (@name).
 
-exit status: 0, 1 where the data give no estimate, 2 where the input cannot be used
+exit status: 0; 1 where the data give no estimate, 2 where the input cannot be used, 3 where the output has no room
 """
 
 
@@ -160,13 +161,17 @@ def parser() -> argparse.ArgumentParser:
         if name == "groups":
             takes["action"] = "append"
         p.add_argument(spelled(name), help=f"{whose}{meaning(name)}", **takes)
+    p.add_argument("--remote", action="store_true", help="fetch DATA that is an address, as in https://... or s3://...")
     p.add_argument("--format", choices=FORMATS, default="text", help="form of the summary (default: text)")
     p.add_argument("--version", action="version", version=f"glmclf {__version__}")
     return p
 
 
-def read(source: str) -> Any:
-    """Read the table that DATA names: a shipped data set, a path that `data=` takes, a .dta file, or csv on stdin."""
+def read(source: str, remote: bool = False) -> Any:
+    """Read the table that DATA names: a shipped data set, a path that `data=` takes, a .dta file, or csv on stdin.
+
+    An address is fetched where `remote` says so: what calls the command with a name from outside asks for no network.
+    """
     import pandas as pd
 
     from glmclf import datasets
@@ -176,6 +181,8 @@ def read(source: str) -> Any:
 
     if source in datasets.names():
         return datasets.load(source)
+    if "://" in source and not remote:
+        raise ValueError(f"DATA {source!r} is an address: --remote fetches it")
     kind = "csv" if source == "-" else "dta" if source.lower().endswith(".dta") else kind_of(source)
     if kind is None:
         names = ", ".join(datasets.names())
@@ -226,7 +233,7 @@ def printable(error: Exception) -> str:
 def response_level(text: str, formula: str, frame: Any) -> Any:
     """The level of the response that is written as `text`: the data decide between 1, 1.0, True and "1"."""
     name = formula.partition("~")[0].strip()
-    values = frame[name].dropna().unique() if name in frame else []
+    values = frame[name].dropna().unique() if [*frame].count(name) == 1 else []  # names that occur twice are refused
     for value in values:
         if str(value) == text:
             return value.item() if hasattr(value, "item") else value
@@ -305,7 +312,7 @@ def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
 
 def fit(args: argparse.Namespace) -> Any:
     """Fit the model that the arguments describe."""
-    frame = read(args.data)
+    frame = read(args.data, args.remote)
     fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
     for name in FIT:
         if getattr(args, name) not in (None, False):
@@ -397,7 +404,7 @@ def misfit(args: argparse.Namespace) -> str | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command: exit status 0, or 1 where the data give no estimate, or 2 where the input cannot be used.
+    """Run the command: exit status 0; 1 where the data give no estimate, 2 where the input, 3 where the output fails.
 
     Parameters
     ----------
@@ -430,6 +437,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader of a pipe has closed it; the interpreter's flush at exit must not fail
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # of standard output: errors of DATA are told by `read`
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"glmclf: error: the output cannot be written: {error.strerror or error}", file=sys.stderr)
+        return NO_OUTPUT
     except KeyboardInterrupt:
         return 130
     except (ValueError, TypeError, NotImplementedError) as error:

@@ -775,3 +775,23 @@ def test_seed_of_the_stochastic_gradient(capsys):
     with pytest.raises(SystemExit):
         command.main(words)
     assert "--seed is for --cov-type bootstrap or --method sgd" in capsys.readouterr().err
+
+
+def test_addresses_are_fetched_where_asked(shell):
+    for source in ("https://example.invalid/x.csv", "file:///etc/passwd", "s3://bucket/x.parquet"):
+        refused(shell("logit", source, "y ~ x"), "--remote fetches it")
+
+
+def test_names_twice_in_the_header_with_an_event(shell, tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("y,y,x\n" + "a,b,1\nb,a,2\na,a,3\nb,b,4\n" * 3)
+    refused(shell("logit", path, "y ~ x", "--event", "a"), "y")
+
+
+@pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no full device here")
+def test_a_full_disk_has_a_message_and_a_status():
+    with open("/dev/full", "w") as full:
+        command_line = [sys.executable, "-m", "glmclf", *SPECTOR]
+        done = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and done.stderr.startswith("glmclf: error: the output cannot be written: No space left")
+    assert done.stderr.count("\n") == 1

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
+import os
+import shutil
+import threading
 from collections.abc import Collection
 from typing import Any
 
@@ -10,21 +15,64 @@ import numpy as np
 
 from glmclf import registry
 from glmclf.checks import is_whole
+from glmclf.errors import DataError
 
-FORMAT = 3  # format 1 had no ranges of variables, 2 digests of the response in place of sums of the data
+FORMAT = 3  # 1 had no ranges of variables, 2 digests of the response for sums of the data, and no checksums
+FIRST_WITH_CHECKSUMS, CHECKSUMS = 3, "checksums"
 
 
 def write(path, stored: dict[str, Any]) -> None:
-    """Write a result's dict to a path or an open file."""
-    text = json.dumps(stored, ensure_ascii=False, default=_plain)
+    """Write a result's dict to a path or an open file; a file at a path is replaced once all is written."""
+    text = _text({**stored, CHECKSUMS: checksums(stored)})
     if not hasattr(path, "write"):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return
+        return _replace(os.path.realpath(os.fspath(path)), text)
     try:
         path.write(text)
     except TypeError:  # the file is open in binary mode
         path.write(text.encode("utf-8"))
+
+
+def _replace(path: str, text: str) -> None:
+    """Write text beside a file and put it in its place, so that a full disk leaves what was there."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe, or /dev/stdout
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
+    beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+    try:
+        with open(beside, "x", encoding="utf-8") as file:
+            file.write(text)
+        if os.path.exists(path):
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def checksums(stored: dict[str, Any]) -> dict[str, str]:
+    """Checksum of each field of a file by its name, as in "fit.theta"."""
+    fields: dict[str, Any] = {}
+    for part, content in stored.items():
+        inner = content if isinstance(content, dict) else {"": content}
+        fields |= {f"{part}.{name}".rstrip("."): value for name, value in inner.items()}
+    return {name: hashlib.blake2b(_text(value).encode(), digest_size=6).hexdigest() for name, value in fields.items()}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def changed_fields(stored: dict[str, Any]) -> list[str]:
+    """Names of the fields of a file that are not as they were written; none of a format without checksums."""
+    if stored["version"] < FIRST_WITH_CHECKSUMS:
+        return []
+    known = stored.get(CHECKSUMS)
+    if not isinstance(known, dict):
+        return [CHECKSUMS]
+    found = checksums({name: value for name, value in stored.items() if name != CHECKSUMS})
+    return [name for name in {**known, **found} if known.get(name) != found.get(name)]
 
 
 def _plain(value):
@@ -55,7 +103,8 @@ def load(path, functions=None) -> Any:
     Raises
     ------
     ValueError
-        Not such a file, or one of a newer format.
+        Not such a file, one of a newer format, or one that was changed after it was written; the message names the
+        field.
     FormulaError
         The formula holds something that is not on the closed list.
 
@@ -78,7 +127,7 @@ def load(path, functions=None) -> Any:
             text = file.read()
     try:
         stored = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{path!r} is not a result that glmclf saved: it is not JSON") from None
     if not isinstance(stored, dict) or stored.get("format") != "glmclf":
         raise ValueError(f"{path!r} is not a result that glmclf saved")
@@ -88,9 +137,23 @@ def load(path, functions=None) -> Any:
     if version > FORMAT:
         raise ValueError(f"{path!r} has format version {version}; this glmclf reads up to {FORMAT}: upgrade glmclf")
     try:
-        return _restored(stored, functions)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        changed = changed_fields(stored)
+    except RecursionError:
+        raise ValueError(f"{path!r} is damaged: it is nested too deeply") from None
+    words = f"{path!r} was changed after it was saved, in {', '.join(changed[:5])}: save the result again"
+    try:
+        found = _restored(stored, functions)
+    except DataError:
+        raise
+    except Exception as error:  # of fields that are not what they were written as
+        if changed:
+            raise ValueError(f"{words} ({type(error).__name__}: {error})") from error
+        if isinstance(error, ValueError) and not isinstance(error, np.linalg.LinAlgError):
+            raise
         raise ValueError(f"{path!r} is damaged: {type(error).__name__} {error}") from error
+    if changed:
+        raise ValueError(words)
+    return found
 
 
 def facts_from(stored: dict[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from glmclf.data.design.codec import pack, unpack
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.response.response import BinaryResponse, MultinomialResponse
 from glmclf.errors import DataError
+
+_DTYPE = re.compile(r"[\w\[\](){}, <>=:-]*(, ?(tz=)?[A-Za-z_]+(/[\w+-]+){1,2}\][\w\[\]]*)?")
 
 
 def encode_response(response: BinaryResponse | MultinomialResponse) -> dict[str, Any]:
@@ -48,7 +51,12 @@ def decode_response(stored: Mapping[str, Any]) -> BinaryResponse | MultinomialRe
 
 
 def _label_dtype(name: str) -> Any:
-    """The dtype of a name; plain objects where the installed pandas does not have it."""
+    """The dtype of a name; plain objects where the installed pandas does not have it.
+
+    The name of a time zone may be a path to pandas, which opens it: it is one of the zones of the world, or refused.
+    """
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name) or "dateutil" in name:
+        raise DataError(f"a stored response has the dtype {name!r}, which no response has.")
     try:
         return pd.api.types.pandas_dtype(name)
     except TypeError:

@@ -1,0 +1,135 @@
+"""Files that were changed after they were saved, by accident or by hand, are refused; the message names the field."""
+
+import copy
+import io
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import glmclf
+from glmclf.data.response.codec import decode_response
+from glmclf.errors import DataError
+
+N = 90
+
+
+def table():
+    G = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": G.normal(size=N), "z": G.uniform(size=N), "g": np.resize(["a", "b", "c"], N)})
+    frame["y"] = (frame.x + G.logistic(size=N) > 0).astype(int)
+    return frame.assign(three=np.where(frame.z + G.normal(size=N) > 1, "u", np.where(frame.y, "v", "w")))
+
+
+def fits():
+    d, F = table(), "~ x + bs(z, df=4) + g"
+    make = {name: getattr(glmclf, name).from_formula for name in glmclf.registry.MODELS}
+    return {
+        "Logit": make["Logit"](f"y {F}", d).fit(cov_type="HC1"),
+        "separated": make["Logit"]("I(x > 0) ~ x + g", d).fit(),
+        "ridge": make["Logit"](f"y {F}", d).fit_regularized(alpha=0.1, L1_wt=0.0),
+        "firth": make["Logit"](f"y {F}", d).fit(bias_reduction="firth"),
+        "constrained": make["Logit"]("y ~ x + z", d).fit_constrained("x = z"),
+        "Probit": make["Probit"](f"y {F}", d).fit(),
+        "CLogLog": make["CLogLog"]("y ~ x", d, offset="z").fit(),
+        "MNLogit": make["MNLogit"]("three ~ x + g", d).fit(),
+        "LDA": make["LDA"]("three ~ x + z", d).fit(),
+        "QDA": make["QDA"]("three ~ x + z", d).fit(),
+        "NaiveBayes": make["NaiveBayes"]("three ~ x + g", d).fit(),
+    }
+
+
+STATES = "Logit separated ridge firth constrained Probit CLogLog MNLogit LDA QDA NaiveBayes".split()
+WRONG = [None, "text", -1, float("nan"), True, [], {}, [[0.5]], 1e300]
+
+
+def places(value, path=()):
+    """Paths of the fields of a file, of long lists the first and last entry."""
+    if path:
+        yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        if not isinstance(value, list) or key in (0, len(value) - 1):
+            yield from places(part, (*path, key))
+
+
+def changed(stored, path, how):
+    out = copy.deepcopy(stored)
+    at = out
+    for key in path[:-1]:
+        at = at[key]
+    if how == "delete":
+        del at[path[-1]]
+    elif how == "twice":
+        at[path[-1]] = [at[path[-1]]] * 2 if not isinstance(at[path[-1]], list) else at[path[-1]] * 2
+    else:
+        at[path[-1]] = how
+    return out
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STATES)
+def test_every_field(name, kept):
+    stored, new, expected = kept[name]
+    text = json.dumps(stored)
+    chosen = [path for path in places(stored) if path != ("version",)]
+    for i, path in enumerate(chosen):
+        for how in ("delete", "twice", WRONG[i % len(WRONG)]):
+            one = changed(stored, path, how)
+            if json.dumps(one) == text:
+                continue
+            with pytest.raises(ValueError) as said:
+                glmclf.load(io.StringIO(json.dumps(one)))
+            if path[0] not in ("format", "checksums") and "was changed" in str(said.value):
+                assert str(path[0]) in str(said.value), (path, said.value)
+    np.testing.assert_array_equal(glmclf.load(io.StringIO(text)).predict(new), expected)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    out, new = {}, table().head(5)
+    for name, res in fits().items():
+        file = io.StringIO()
+        res.save(file)
+        out[name] = json.loads(file.getvalue()), new, res.predict(new)
+    return out
+
+
+def test_deep_nesting(kept):
+    stored = kept["Logit"][0]
+    deep = json.dumps({**stored, "facts": "HERE"}).replace('"HERE"', "[" * 100_000 + "]" * 100_000)
+    with pytest.raises(ValueError, match="not JSON|nested too deeply"):
+        glmclf.load(io.StringIO(deep))
+
+
+def test_a_dtype_opens_no_file(tmp_path, kept):
+    response = kept["Logit"][0]["model"]["response"]
+    for name in ("datetime64[ns, dateutil//etc/passwd]", "datetime64[ns, /etc/passwd]", "datetime64[ns, ../x/y]", 3):
+        with pytest.raises(DataError, match="dtype"):
+            decode_response({**response, "dtype": name})
+    for name in ("int64", "str", "bool", "datetime64[ns, Europe/Berlin]", "datetime64[ns, UTC]", "float32", "boolean"):
+        assert str(decode_response({**response, "dtype": name}).dtype) in (name, "object")
+
+
+def test_a_file_is_replaced_when_all_is_written(tmp_path, monkeypatch):
+    path = tmp_path / "fit.json"
+    res = glmclf.Logit.from_formula("y ~ x", table()).fit()
+    res.save(path)
+    before = path.read_text()
+    os.chmod(path, 0o640)
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        res.save(path)
+    monkeypatch.undo()
+    assert path.read_text() == before and os.listdir(tmp_path) == ["fit.json"]
+    res.save(path)
+    assert path.read_text() == before and path.stat().st_mode & 0o777 == 0o640
+    (tmp_path / "link.json").symlink_to(path)
+    res.save(tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
