@@ -332,7 +332,7 @@ def test_detect_separation_of_data_that_are_not():
     assert glmclf.detect_separation("y ~ x1 + z", t.assign(z=2 * t.x1)) is None
     unit = 3.0
     assert glmclf.detect_separation("y ~ I(x1 / unit)", t) is None, unit
-    with pytest.raises(ValueError, match="'mnlogit'"):
+    with pytest.raises(ValueError, match='"mnlogit"'):
         glmclf.detect_separation("y ~ x1", t, "ols")
 
 
