@@ -126,7 +126,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
-        return Dense(expand(read.pieces[1:], len(read)))  # the first piece is the intercept
+        return self._columns_of(read.pieces, len(read))
+
+    def _columns_of(self, made: Any, n: int | None = None) -> Dense:
+        return Dense(expand(made[1:], len(self._rows) if n is None else n))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)

@@ -170,6 +170,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         assert read.values is not None
         return FeatureValues(read.values)
 
+    def _columns_of(self, made: Any) -> FeatureValues:
+        return made
+
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
         dropped = self._design.dropped
