@@ -4,8 +4,11 @@ Bad input is a `DataError` (a `ValueError`); data for which an estimate does not
 `EstimationError` (also a `ValueError`). Existing ``except ValueError`` clauses therefore work.
 """
 
+import contextlib
+import contextvars
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -102,6 +105,22 @@ class InferenceWarning(UserWarning):
     """Standard errors or tests that rest on an assumption the data may not bear out."""
 
 
+_SILENCED = contextvars.ContextVar[tuple[type[Warning], ...]]("silenced", default=())
+
+
+@contextlib.contextmanager
+def without_warnings(*kinds: type[Warning]) -> Iterator[None]:
+    """Leave out the package's warnings of some kinds, by default all, in this thread and within the block.
+
+    `warnings.catch_warnings` changes the filters of the process: two threads in it at once leave them changed for good.
+    """
+    token = _SILENCED.set((*_SILENCED.get(), *(kinds or (Warning,))))
+    try:
+        yield
+    finally:
+        _SILENCED.reset(token)
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line that called the package, however deep in it the reason was found.
 
@@ -110,6 +129,8 @@ def warn(message: str, category: type[Warning]) -> None:
     message : str
     category : type of Warning
     """
+    if issubclass(category, _SILENCED.get()):
+        return
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("glmclf", "functools"):
         depth, frame = depth + 1, frame.f_back

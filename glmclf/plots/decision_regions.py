@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from scipy.special import logit
 
 from glmclf.checks import is_whole, true_or_false
 from glmclf.data.table.frame import close_to
-from glmclf.errors import DataError
+from glmclf.errors import DataError, without_warnings
 from glmclf.plots import data, labelling, layout, marks
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.performance.report import check_threshold
@@ -285,8 +284,7 @@ class _Grid:
                 if isinstance(self.predicted, pd.DataFrame):
                     return np.log(self.predicted)
                 return pd.Series(self.res.model.link.quantile(self.predicted.to_numpy()))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the prediction of probabilities has given these warnings
+        with without_warnings():  # the prediction of probabilities has given them
             return self.res.predict(self.frame, "linear", **self.offset)
 
     def _leads_of_scores(self, scores: ndarray, cut: ndarray) -> list[ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from numpy import ndarray
 from glmclf import registry
 from glmclf.checks import check_choice, check_whole, true_or_false
 from glmclf.data.table.frame import close_to
-from glmclf.errors import DataError, InferenceWarning
+from glmclf.errors import DataError, InferenceWarning, without_warnings
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance.smoothing import local_lines
 from glmclf.inference.residuals.quantile import order_statistics
@@ -356,8 +355,7 @@ def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
 
 def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
     """Observed and predicted shares by bin."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InferenceWarning)  # of summaries that are not drawn
+    with without_warnings(InferenceWarning):  # of summaries that are not drawn
         return res.calibration(bins=bins).curve_frame(alpha)
 
 

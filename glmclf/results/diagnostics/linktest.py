@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from numpy import ndarray
 from glmclf.core.design.dense import Dense
 from glmclf.core.rows.streamed import Gathered
 from glmclf.data.design.arrays import ArrayDesign
-from glmclf.errors import CollinearityWarning, DataError, EstimationError
+from glmclf.errors import CollinearityWarning, DataError, EstimationError, without_warnings
 from glmclf.results.requires import Needs, check_needs
 
 LINKTEST_TERMS = ["_cons", "_hat", "_hatsq"]
@@ -86,8 +85,7 @@ def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
     without_offset = {"formula": None, "_has_offset": False, "_offset_column": None}
     other = model._copy_with(keep=("_ranges",), _design=design, _rows_=rows, **without_offset)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CollinearityWarning)
+        with without_warnings(CollinearityWarning):
             fit = other.fit(separation="raise", **options)
     except EstimationError as error:
         raise EstimationError(f"linktest(): the fit with the squared linear predictor: {error}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
-from glmclf.errors import DataError, DerivativeError, InferenceWarning
+from glmclf.errors import DataError, DerivativeError, InferenceWarning, without_warnings
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins.averages import Average, changes
@@ -282,8 +281,7 @@ def _clusters(res: Any) -> ndarray:
     if len(res._cov.clusters) > 1:
         raise NotImplementedError('vcov="unconditional" with two-way clusters')
     name = res._group_names[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InferenceWarning)  # warning of few clusters, which the fit has given
+    with without_warnings(InferenceWarning):  # of few clusters, which the fit has given
         try:
             found = res.model._cov_keywords("cluster", {"groups": name})
             same = np.array_equal(res.with_cov("cluster", groups=name)._cov.matrix, res._cov.matrix)

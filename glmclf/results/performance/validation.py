@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from glmclf.errors import (
     PerfectSeparationError,
     SingularCovarianceError,
     warn,
+    without_warnings,
 )
 from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
@@ -99,8 +99,7 @@ class Resampled:
         weights, original = self.weigh(kept), self.res.model
         if not (self.outcomes.times(weights).sizes > 0).all():
             return None, "without a class"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with without_warnings():
             try:
                 if self._learner is not None:
                     original = original._relearnt(self._learner, kept)

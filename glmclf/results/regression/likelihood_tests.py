@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning, without_warnings
 from glmclf.inference.hypotheses.records import LRTest, ScoreTest
 from glmclf.results.base import row_property
 from glmclf.results.requires import Needs, check_needs, requires
@@ -336,7 +335,5 @@ class LikelihoodTests:
     @row_property
     def _unconstrained(self) -> Any:
         """Fit of the model without the constraints."""
-        with warnings.catch_warnings():
-            for kind in (CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning):
-                warnings.simplefilter("ignore", kind)
+        with without_warnings(CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning):
             return self.model.fit()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -24,7 +23,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame, labels
 from glmclf.data.table.rows import offset_of_new_rows
-from glmclf.errors import CollinearityWarning, DataError, EstimationError
+from glmclf.errors import CollinearityWarning, DataError, EstimationError, without_warnings
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
@@ -355,8 +354,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Refit without a level, and to other counts, started at this fit."""
         model = self.model._without(level, counts)
         base, at = self._common(model)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CollinearityWarning)
+        with without_warnings(CollinearityWarning):
             fit = model.fit(start_params=base._state.finite_theta[at], separation="raise")
         lost = [model.exog_names[j] for j in fit._state.combinations if j not in self._state.combinations]
         if lost:
