@@ -185,7 +185,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         keywords = self._cov_keywords(cov_type, cov_kwds)
         self._check_bias_reduction(bias_reduction, cov_type)
         with shown(progress, type(self).__name__, self._rows):
-            return self._fit(cov_type, keywords, bias_reduction, n_threads)
+            return self._fit(cov_type, keywords, bias_reduction, n_threads)._prepared()
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> Fitted:
         """Results of the model, its options checked."""
