@@ -14,7 +14,7 @@ from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.response.response import BinaryResponse, MultinomialResponse
 from glmclf.errors import DataError
 
-_DTYPE = re.compile(r"[\w\[\](){}, <>=:-]*(, ?(tz=)?[A-Za-z_]+(/[\w+-]+){1,2}\][\w\[\]]*)?")
+_DTYPE = re.compile(r"[\w\[\](){}, <>=:+-]*(, ?(tz=)?[A-Za-z_]+(/[\w+-]+){1,2}\][\w\[\]]*)?")
 
 
 def encode_response(response: BinaryResponse | MultinomialResponse) -> dict[str, Any]:
