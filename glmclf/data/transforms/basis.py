@@ -291,7 +291,7 @@ class Hinge(Basis):
 
     def _fix(self, x: Values, knots: Any) -> None:
         self._knots = _places(knots, "knots")
-        low, high = float(x.low), float(x.high)
+        low, high = map(float, x.reach)
         outside = self._knots[(self._knots <= low) | (self._knots >= high)]
         if len(outside):
             raise Refused(
@@ -387,6 +387,7 @@ class Quantiles(Binned):
                 f"two of the {n} groups have the same bounds, as too many rows share a value: take fewer groups, or "
                 "cut(x, edges)."
             )
+        edges[[0, -1]] = x.reach
         self._set(edges, True, True, outside)
 
 
@@ -413,7 +414,7 @@ class Intervals(Binned):
         check_outside(outside, OUTSIDE_GROUPS)
         if np.ndim(edges) == 0:
             _varies(x)
-            n, ends = _whole(edges, "edges", 2), np.array([x.low, x.high])  # the width takes no more of the rows
+            n, ends = _whole(edges, "edges", 2), np.array(x.reach)  # the width takes no more of the rows
             edges = pd.cut(ends, n, right=right, include_lowest=include_lowest, retbins=True)[1]
         edges = np.asarray(edges)
         check_size(edges.size, "edges")

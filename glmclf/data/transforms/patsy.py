@@ -94,7 +94,8 @@ class BSpline(SentTransform, BS):
         if inner > 0 and inner == int(inner):
             percent = 100 * np.linspace(0, 1, int(inner) + 2)[1:-1]
             knots = yield from x.quantiles(percent / 100)
-        self.memorize_chunk([x.low, x.high], df, knots, degree, include_intercept, lower_bound, upper_bound)
+        ends = x.reach if outside == "error" else (x.low, x.high)
+        self.memorize_chunk(list(ends), df, knots, degree, include_intercept, lower_bound, upper_bound)
         self.memorize_finish()
         if outside == "extend" and (np.isin(self._inner_knots, self._ends)).any():
             raise Refused(
