@@ -169,8 +169,9 @@ def odds_ratios(
     Returns
     -------
     DataFrame
-        Indexed by coefficient: "odds ratio" or "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z",
-        "P>|z|" (of b = 0), and the interval exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
+        Indexed by coefficient, with the size of its change where that is not 1, as "age (per 10)": "odds ratio" or
+        "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z", "P>|z|" (of b = 0), and the interval
+        exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
 
     Raises
     ------
@@ -185,8 +186,25 @@ def odds_ratios(
     """
     index = res._param_index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
-    table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
-    return _frame(table, [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)], index, res)
+    sizes = _sizes(units or {}, regressors)
+    table = coefficients(res, alpha, method=method).scaled(sizes).exponentiated()
+    columns = [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)]
+    return _frame(table, columns, _per_unit(index, sizes), res)
+
+
+def per_unit(name: Any, size: float) -> Any:
+    """Label of a ratio for a change of `size` in a regressor: "age (per 10)", and the name alone for a change of 1."""
+    return name if size == 1 else f"{name} (per {size:.15g})"
+
+
+def _per_unit(index: pd.Index, sizes: ndarray) -> pd.Index:
+    """Labels of coefficients with the sizes of the changes."""
+    if (sizes == 1).all():
+        return index
+    if not isinstance(index, pd.MultiIndex):
+        return pd.Index([per_unit(*pair) for pair in zip(index, sizes, strict=True)], dtype=object, name=index.name)
+    rows = [(*key[:-1], per_unit(key[-1], size)) for key, size in zip(index, sizes, strict=True)]
+    return pd.MultiIndex.from_tuples(rows, names=index.names)
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
