@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
 
+MAX_SAID = 100  # characters of a formula that a model prints
+
+
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
     """Smallest and largest value by column, missing values aside; columns without a value are left out."""
     if is_sparse(X):
@@ -260,6 +263,17 @@ class Inputs:
         if self._rows_ is None:
             raise rows_removed()
         return self._rows_
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._said}>"
+
+    @property
+    def _said(self) -> str:
+        """Formula, or response and columns, and the number of observations."""
+        names = self.exog_names
+        what = self.formula or f"{self.endog_names} on {len(names)} column{'s' if len(names) != 1 else ''}"
+        what = what if len(what) <= MAX_SAID else f"{what[: MAX_SAID - 3]}..."
+        return f"{what}, {self.nobs:,.15g} observations"
 
     # ------------------------------------------------------------------------------------- names of statsmodels
     @property

@@ -49,6 +49,12 @@ class Results(WaldInference):
         raise NotImplementedError
 
     @property
+    def _said(self) -> str:
+        model = self.model
+        end = "converged" if self.converged else "did NOT converge"
+        return f"{type(model).__name__}: {model._said}\n llf {self.llf:#.5g}, {end}, covariance {self.cov_type}"
+
+    @property
     @requires()
     def llf(self) -> float:
         """Log-likelihood."""

@@ -157,7 +157,7 @@ def test_figures_are_the_callers(logit, tmp_path):
     """Without windows pyplot keeps none of ours: a notebook shows the one returned, once, and none pile up."""
     plt.close("all")
     own = plt.figure()
-    figures = [plots.coefficients(logit), plots.roc(logit), plots.densities(logit)]
+    figures = [plots.coefficients(logit), plots.roc(logit), plots.calibration(logit)]
     assert plt.get_fignums() == [own.number] and plt.gcf() is own
     for figure in figures:
         figure.savefig(tmp_path / "drawn.png")
@@ -169,15 +169,17 @@ def test_a_notebook_shows_each_figure_once():
     pytest.importorskip("matplotlib_inline")
     capture = pytest.importorskip("IPython.utils.capture")
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
-    backend = plt.get_backend()
+    backend, image = plt.get_backend(), "image/png"
     try:
         shell.run_cell("%matplotlib inline")
         shell.run_cell("from glmclf import Logit, datasets, plots")
         shell.run_cell("res = Logit.from_formula('GRADE ~ GPA + PSI', datasets.load('spector')).fit()")
         for cell, shown in [("plots.roc(res)", 1), ("fig = plots.roc(res)", 0), ("fig", 1)]:
             with capture.capture_output() as found:
-                shell.run_cell(cell)
-            assert sum("image/png" in output.data for output in found.outputs) == shown, cell
+                answer = shell.run_cell(cell).result
+            published = sum(image in output.data for output in found.outputs)
+            displayed = answer is not None and image in shell.display_formatter.format(answer)[0]
+            assert published + displayed == shown, cell
     finally:
         plt.switch_backend(backend)
         type(shell).clear_instance()

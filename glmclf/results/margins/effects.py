@@ -22,6 +22,7 @@ from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_fac
 from glmclf.results.margins.options import Settings, asked_variables, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
+from glmclf.results.tables.frames import WholeFrame
 
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
@@ -358,10 +359,10 @@ class LabelledEstimates:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return repr(self.summary_frame())
+        return repr(WholeFrame(self.summary_frame()))
 
     def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
+        return WholeFrame(self.summary_frame())._repr_html_()
 
 
 class MarginalEffects(LabelledEstimates):
@@ -443,7 +444,7 @@ class MarginalEffects(LabelledEstimates):
         ends = wald.intervals(self._value, self._se, alpha)
         columns = (self._value, self._se, self._z, wald.z_pvalues(self._z), ends[:, 0], ends[:, 1])
         data = {name: self._shown(c) for name, c in zip((self._heading, *EFFECT_COLUMNS), columns, strict=True)}
-        return pd.DataFrame(data, index=self._index)
+        return WholeFrame(data, index=self._index)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Summary: the table of effects with facts about model, method and rows.

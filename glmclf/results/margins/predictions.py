@@ -21,6 +21,7 @@ from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate
 from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
+from glmclf.results.tables.frames import WholeFrame
 
 COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
@@ -334,10 +335,10 @@ class Contrasts:
         return len(self._index)
 
     def __repr__(self) -> str:
-        return repr(self.summary_frame())
+        return repr(WholeFrame(self.summary_frame()))
 
     def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
+        return WholeFrame(self.summary_frame())._repr_html_()
 
 
 def _exp(x: ndarray) -> ndarray:

@@ -18,6 +18,31 @@ if TYPE_CHECKING:
     from statsmodels.stats.contrast import WaldTestResults
 
 
+class WholeFrame(pd.DataFrame):
+    """DataFrame that prints all its columns, in blocks as wide as the screen, texts without a cut, and notes below.
+
+    All else is a DataFrame's; ``pd.DataFrame(table)`` is a plain one. Notes are texts in ``attrs["notes"]``.
+    """
+
+    @property
+    def _constructor(self) -> type[WholeFrame]:
+        return WholeFrame
+
+    def __repr__(self) -> str:
+        with pd.option_context(*PRINTED_WHOLE):
+            return "\n".join([super().__repr__(), *self.attrs.get("notes", ())])
+
+    def _repr_html_(self) -> str:
+        with pd.option_context(*PRINTED_WHOLE):
+            table = super()._repr_html_()  # type: ignore[operator]
+        return "\n".join([table, *(f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))])
+
+
+PRINTED_WHOLE = (
+    "display.max_columns", None, "display.max_colwidth", None, "display.expand_frame_repr", True,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Coefficients:
     """Columns of a table of coefficients, each (p,): estimate, standard error, statistic, p-value, interval."""
@@ -115,7 +140,7 @@ def _frame(table: Coefficients, columns: list[str], index: pd.Index, res: Any = 
     """DataFrame of the columns, without those that a result `res` does not have."""
     values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
     named = zip(columns, values, present(res), strict=True)
-    return pd.DataFrame({name: value for name, value, here in named if here}, index=index)
+    return WholeFrame({name: value for name, value, here in named if here}, index=index)
 
 
 def summary_frame(
@@ -284,7 +309,7 @@ def glance(res: Any) -> pd.DataFrame:
         "df_residual": res.df_resid,
         "nobs": res.nobs,
     }
-    return pd.DataFrame(row, index=pd.RangeIndex(1))
+    return WholeFrame(row, index=pd.RangeIndex(1))
 
 
 def term_table(tests: TermTests) -> WaldTestResults:
