@@ -49,6 +49,7 @@ from glmclf.models.fit_options import (
     check_options,
     check_reduction,
     check_refine,
+    keeps_options,
     solver_options,
     with_flic,
 )
@@ -309,6 +310,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @keeps_options
     @named
     def fit(
         self,

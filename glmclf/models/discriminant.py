@@ -352,7 +352,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 f"{s.rows[0]:g} rows in {self.J} classes are too few for {p} features: at least {s.needed} are needed"
             )
         parts = [
-            f"class {c!r} has {n:g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
+            f"class {c!r} has {n:.15g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
             for c, n in zip(classes, s.rows, strict=True)
         ]
         return f"too few rows for a covariance matrix of {p} features: {self._listed(parts, '; ')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -25,7 +26,7 @@ from glmclf.data.response.response import packed
 from glmclf.data.table.frame import labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
-from glmclf.errors import DataError, InferenceWarning, warn
+from glmclf.errors import DataError, FormulaError, InferenceWarning, warn
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
@@ -36,7 +37,28 @@ if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
 
+DOTS = re.compile(r"""("[^"]*"|'[^']*'|(?<![\w.)\]])\.(?![\w.]))""")  # texts in quotes, and dots by themselves
 MAX_SAID = 100  # characters of a formula that a model prints
+
+
+def _said_in_full(formula: str, old: str) -> str:
+    """A formula with the sides of an old one in place of its dots, as R's update: ". ~ . - x"."""
+    if not isinstance(formula, str):
+        raise TypeError(f'update({formula!r}): a formula, as "y ~ x" or ". ~ . - x", which takes x out')
+    left, tilde, right = formula.rpartition("~")
+    before, _, after = old.partition("~")
+    if not tilde:
+        raise FormulaError(f'update("{formula}"): a formula has two sides, as "y ~ x" or ". ~ . - x"')
+    left = before.strip() if left.strip() in ("", ".") else left.strip()
+    parts = re.split(DOTS, right)  # texts in quotes stay as they are
+    if "." not in parts:
+        return f"{left} ~ {right.strip()}"
+    from glmclf.data.formula.parse import written_order
+
+    terms = written_order(f"{left} ~ {''.join(f'({after.strip()})' if part == '.' else part for part in parts)}")
+    kept = [term for term in terms if term != "Intercept"]
+    constant = [] if kept and "Intercept" in terms else ["1" if "Intercept" in terms else "0"]
+    return f"{left} ~ {' + '.join([*constant, *kept])}"
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -98,6 +120,7 @@ class Inputs:
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
+        self._asked = {}
         coding, extras = self._split(keywords)
         self._start_with(self._read_arrays(endog, exog, coding, missing=missing, extras=extras), keywords)
 
@@ -167,6 +190,7 @@ class Inputs:
             "extras": extras,
             "restricted": restricted,
         }
+        self._asked = {"coding": coding, "missing": options["missing"], "restricted": restricted}
         read = self._read(formula, data if source is None else source, namespace, coding, **options)
         self._start_with(read, keywords)
         return self
@@ -204,6 +228,47 @@ class Inputs:
         self.data = ModelData(read.design, read.frame, read.design.xnames)
         self._weight_sum = total = rows.weight_sum
         self.nobs: int | float = len(rows) if total is None or not self._frequency else round(total)
+
+    def _again(self, formula: str, namespace: dict[str, Any]) -> Self:
+        """Model of another formula of the same rows, with offset, weights and coding of this one.
+
+        Raises
+        ------
+        DataError
+            A model without formula or rows.
+        MissingDataError
+            A row in which a variable of the new formula is missing.
+        """
+        if self.formula is None:
+            raise DataError("update() of a model of arrays, which has no formula: make the model of other columns")
+        r, asked = self._rows, self._asked
+        table, beside = self._fit_table().copy(deep=False), {}
+        values = {"offset": r.offset, "trials": r.trials if "trials" in self._names else None}
+        values["freq_weights" if self._frequency else "weights"] = r.weights
+        for name, value in values.items():
+            if value is None or np.ndim(value) == 2:
+                beside |= {} if value is None else {name: value}
+                continue
+            beside[name] = own = self._names.get(name, name)
+            if own not in table.columns:
+                table[own] = value
+            elif not np.array_equal(np.asarray(table[own], dtype=float), value):
+                beside[name] = pd.Series(value, index=table.index, name=own)
+        missing = "raise" if asked["missing"] == "drop" else asked["missing"]
+        return type(self)._from_formula(
+            _said_in_full(formula, self.formula),
+            table,
+            {**namespace, **self._borrowed},
+            missing=missing,
+            restricted=asked["restricted"],
+            **{**asked["coding"], **beside},
+        )
+
+    @property
+    def _borrowed(self) -> dict[str, Any]:
+        """Variables of the caller's that the formula uses, by name."""
+        factors = getattr(self._design, "factors", {}).values()
+        return {name: value for factor in factors for name, value in factor.expression.borrowed.items()}
 
     def _in_memory(self, read: ReadTable) -> FitRowsInMemory:
         self._response = response = packed(read.response)
@@ -454,9 +519,9 @@ class Inputs:
         if "source" in f:
             facts.append(("Data:", f["source"]))
         if "freq_weights" in names:
-            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
+            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:.10g})"))
         if "weights" in names:
-            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
+            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:.10g})"))
         if "trials" in names:
             facts.append(("Trials:", names["trials"]))
         if self._has_offset:

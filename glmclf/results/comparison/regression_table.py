@@ -18,6 +18,7 @@ from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.codings import told_apart
 from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.labels import LEVELS, level_labels
 from glmclf.results.tables.numbers import decimal
 from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
@@ -138,7 +139,7 @@ def regression_table(
     digits: int = 3,
     keep: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | str | None = None,
     stats: Sequence[str] | None = None,
     title: str | None = None,
 ) -> RegressionTable:
@@ -164,8 +165,8 @@ def regression_table(
         Decimals; numbers below 10**(1 - digits) have as many significant digits.
     keep, drop : str or list of str, optional
         Coefficients or terms of the formula to show, in this order, or not to show; the notes say which are not.
-    labels : mapping of str to str, optional
-        Texts for names of coefficients. Coefficients that are called the same share a row, unless they compare
+    labels : mapping of str to str or "levels", optional
+        Texts for names of coefficients; "levels": those of levels of factors as "sex: male". Coefficients that are called the same share a row, unless they compare
         different levels of a factor: those have rows of their own, "g[T.c] (against a)" and "g[T.c] (against b)".
     stats : list of str, optional
         Which of "model", "reference", "nobs", "events", "llf", "aic", "bic", "prsquared", "cov_type" stand below, in
@@ -375,10 +376,12 @@ def _interval(intervals: bool | str) -> str | None:
     raise ValueError(f'intervals={intervals!r}: choose False, True, "wald" or "profile"')
 
 
-def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[str, str]:
-    """Check labels by coefficient; warn of names that no fit has."""
+def _check_labels(labels: Mapping[str, str] | str | None, fits: list[_Fit]) -> dict[str, str]:
+    """Labels by coefficient, checked; warn of names that no fit has."""
+    if isinstance(labels, str) and labels == LEVELS:
+        return {name: text for fit in fits for name, text in level_labels(fit.owner._design, fit.names).items()}
     if labels is not None and not isinstance(labels, Mapping):
-        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}')
+        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}, or "levels"')
     known = list(dict.fromkeys(name for fit in fits for name in fit.names))
     unknown = [name for name in labels or {} if name not in known]
     if unknown:

@@ -28,14 +28,33 @@ class WholeFrame(pd.DataFrame):
     def _constructor(self) -> type[WholeFrame]:
         return WholeFrame
 
+    def _with_counts(self) -> pd.DataFrame:
+        """The table with counts as whole numbers, as a plain DataFrame."""
+        found = pd.DataFrame(self)
+        for name in [name for name in COUNTS if name in found and found[name].dtype == float]:
+            values = found[name]
+            if (values.isna() | (values == values.round())).all() and np.isfinite(values).any():
+                found[name] = pd.Series([int(v) if np.isfinite(v) else v for v in values], found.index, dtype=object)
+        return found
+
     def __repr__(self) -> str:
         with pd.option_context(*PRINTED_WHOLE):
-            return "\n".join([super().__repr__(), *self.attrs.get("notes", ())])
+            return "\n".join([repr(self._with_counts()), *self.attrs.get("notes", ())])
 
     def _repr_html_(self) -> str:
         with pd.option_context(*PRINTED_WHOLE):
-            table = super()._repr_html_()  # type: ignore[operator]
+            table = self._with_counts()._repr_html_()  # type: ignore[operator]
         return "\n".join([table, *(f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))])
+
+
+COUNTS = ("df", "k_params", "parameters", "nobs")  # columns of whole numbers, which NaN makes floats
+
+
+def with_notes(table: pd.DataFrame, *notes: str) -> WholeFrame:
+    """Table that prints notes below it."""
+    found = WholeFrame(table)
+    found.attrs["notes"] = list(notes)
+    return found
 
 
 PRINTED_WHOLE = (

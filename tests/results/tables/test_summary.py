@@ -84,8 +84,9 @@ def statsmodels_fit(model="logit", formula="GRADE ~ GPA + TUCE + PSI", data="spe
 
 
 def body(text):
-    """The lines of a summary but for its title, the date and the time."""
-    return [line for line in text.splitlines()[1:] if not line.startswith(("Date:", "Time:"))]
+    """The lines of a summary but for its title, the date and the time; rules without their length, which is one."""
+    lines = [line for line in text.splitlines()[1:] if not line.startswith(("Date:", "Time:"))]
+    return [line[0] if len(line) > 1 and line == line[0] * len(line) else line for line in lines]
 
 
 def shown_width(text):
