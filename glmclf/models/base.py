@@ -747,7 +747,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Align numbers (columns by name, Series, DataFrame or array) with the rows of the fit."""
-        r, frame, positions = self._rows, self.data.frame, self._rows.positions
+        r, frame, positions = self._rows, self.data.table, self._rows.positions
         if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
             names = [values] if isinstance(values, str) else values
             absent = [name for name in names if frame is None or name not in frame.columns]

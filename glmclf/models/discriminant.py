@@ -187,7 +187,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return self._rows.X.toarray()
 
     def _fit_table(self) -> pd.DataFrame:
-        if self.data.frame is not None:
+        if self.data.table is not None:
             return super()._fit_table()
         r = self._rows
         labels = self._response.decode(self.endog)

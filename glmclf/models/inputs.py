@@ -72,10 +72,25 @@ def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
 
 
 class ModelData:
-    """Attributes that code written for statsmodels looks for under ``model.data``."""
+    """Attributes that code written for statsmodels looks for under ``model.data``.
 
-    def __init__(self, design, frame, xnames):
-        self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
+    Attributes
+    ----------
+    table : DataFrame or None
+        The table of the fit.
+    """
+
+    def __init__(self, design, table, xnames):
+        self.design_info, self.table, self.param_names, self.xnames = design, table, list(xnames), list(xnames)
+
+    @property
+    def frame(self) -> pd.DataFrame | None:
+        """The table of the fit with the formula's columns of text as categoricals, which marginaleffects asks for."""
+        if self.table is None or not hasattr(self.design_info, "columns"):
+            return self.table
+        names = [name for name in (*self.design_info.columns, self.design_info.endog_name) if name in self.table]
+        text = [name for name in names if pd.api.types.infer_dtype(self.table[name], skipna=True) == "string"]
+        return self.table.astype(dict.fromkeys(text, "category")) if text else self.table
 
     @property
     def model_spec(self):
@@ -120,7 +135,7 @@ class Inputs:
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
-        self._asked = {}
+        self._asked: dict[str, Any] = {}
         coding, extras = self._split(keywords)
         self._start_with(self._read_arrays(endog, exog, coding, missing=missing, extras=extras), keywords)
 
@@ -242,7 +257,8 @@ class Inputs:
         if self.formula is None:
             raise DataError("update() of a model of arrays, which has no formula: make the model of other columns")
         r, asked = self._rows, self._asked
-        table, beside = self._fit_table().copy(deep=False), {}
+        table = self._fit_table().copy(deep=False)
+        beside: dict[str, Any] = {}
         values = {"offset": r.offset, "trials": r.trials if "trials" in self._names else None}
         values["freq_weights" if self._frequency else "weights"] = r.weights
         for name, value in values.items():
@@ -431,7 +447,7 @@ class Inputs:
 
     def _groups(self, groups: Any) -> Groups:
         """Clusters of the rows of the fit by one or two variables."""
-        return self._rows.groups(groups, self.data.frame, self._given_index, self._cut)
+        return self._rows.groups(groups, self.data.table, self._given_index, self._cut)
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
         """Keywords of a covariance, checked and aligned with the rows of the fit."""
@@ -507,8 +523,8 @@ class Inputs:
     # ------------------------------------------------------------------------------------------ for the summary
     def _fit_table(self) -> pd.DataFrame:
         """The rows of the fit as a new table."""
-        if self.data.frame is not None:
-            return self.data.frame.iloc[self._rows.positions]
+        if self.data.table is not None:
+            return self.data.table.iloc[self._rows.positions]
         r = self._rows
         table = pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names)
         return table.assign(**{self.endog_names: self.endog})

@@ -44,6 +44,8 @@ class Results(WaldInference):
     _options: Mapping[str, Any] = MappingProxyType({})  # of the fit, as they were given
     _facts: ClassVar[tuple[str, ...]] = ()
 
+    converged: bool
+
     def _as_dict(self) -> dict[str, Any]:
         """Content of the file that `save` writes, as a dict."""
         raise NotImplementedError

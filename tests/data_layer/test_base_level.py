@@ -39,7 +39,7 @@ def test_saved_streamed_and_at_new_rows(penguins, tmp_path):
 
 
 def test_a_base_of_the_caller(penguins):
-    base = "Torgersen"
+    base = "Torgersen"  # noqa: F841  of the formula
     names = Logit.from_formula("sex ~ C(island, base=base)", penguins).exog_names
     assert names == ["Intercept", "C(island, base=base)[T.Biscoe]", "C(island, base=base)[T.Dream]"]
 

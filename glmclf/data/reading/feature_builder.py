@@ -296,8 +296,8 @@ def _base_first(factor: Factor, codes: ndarray, contrast: Any, notes: list[str])
     base = contrast.reference if isinstance(contrast, Treatment) else None
     if base is None:
         return codes
-    place = isinstance(base, int) and not isinstance(contrast, BaseLevel)
-    if base not in levels and not (place and -len(levels) <= base < len(levels)):
+    by_place = isinstance(base, int) and not isinstance(contrast, BaseLevel)
+    if base not in levels and not (by_place and -len(levels) <= base < len(levels)):
         raise FormulaError(f'"{factor.expression.code}": {quoted([base])} is none of its levels {quoted(levels)}.')
     place = levels.index(base) if base in levels else base % len(levels)
     order = np.array([place, *(i for i in range(len(levels)) if i != place)])

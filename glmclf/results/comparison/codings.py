@@ -90,7 +90,10 @@ def _of_subterms(design: Any) -> tuple[dict[str, Meaning], dict[str, Weights]]:
     if not subterms:
         return {}, {}
     widths = {code: factor.width for code, factor in design.factors.items()}
-    rows = [{code: _rows(coding, design.factors[code].levels) for code, coding in s.contrasts.items()} for s in subterms]
+    rows = [
+        {code: _rows(coding, design.factors[code].levels) for code, coding in subterm.contrasts.items()}
+        for subterm in subterms
+    ]
     found, names = {}, iter(design.xnames)
     called = {code: _column_of(code, factor) for code, factor in design.factors.items()}
     for subterm, own in zip(subterms, rows, strict=True):
@@ -136,7 +139,8 @@ def _rows(coding: ndarray, levels: Any) -> tuple[Weights | None, list[Weights]]:
 
 def _of_features(features: Sequence[Any]) -> tuple[dict[str, Meaning], dict[str, Weights]]:
     """Meanings under NaiveBayes, whose tables are coded against their first level."""
-    found, everywhere = {}, {}
+    found: dict[str, Meaning] = {}
+    everywhere: dict[str, Weights] = {}
     for feature in features:
         if feature.levels is None or len(feature.xnames) != len(feature.levels) - 1:
             continue

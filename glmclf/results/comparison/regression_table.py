@@ -166,8 +166,9 @@ def regression_table(
     keep, drop : str or list of str, optional
         Coefficients or terms of the formula to show, in this order, or not to show; the notes say which are not.
     labels : mapping of str to str or "levels", optional
-        Texts for names of coefficients; "levels": those of levels of factors as "sex: male". Coefficients that are called the same share a row, unless they compare
-        different levels of a factor: those have rows of their own, "g[T.c] (against a)" and "g[T.c] (against b)".
+        Texts for names of coefficients; "levels": those of levels of factors as "sex: male". Coefficients that are
+        called the same share a row, unless they compare different levels of a factor: those have rows of their own,
+        "g[T.c] (against a)" and "g[T.c] (against b)".
     stats : list of str, optional
         Which of "model", "reference", "nobs", "events", "llf", "aic", "bic", "prsquared", "cov_type" stand below, in
         this order; by default those that at least one fit has.

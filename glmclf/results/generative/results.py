@@ -755,8 +755,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """
         from glmclf.results.generative.summary import summary
 
-        options = {"alpha": alpha, "discriminant": discriminant, "date": date}
-        return summary(self, yname=yname, xname=xname, title=title, **options)
+        names: dict[str, Any] = {"yname": yname, "xname": xname, "title": title}
+        return summary(self, **names, alpha=alpha, discriminant=discriminant, date=date)
 
     @requires()
     def glance(self) -> pd.DataFrame:

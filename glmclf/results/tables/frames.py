@@ -43,7 +43,7 @@ class WholeFrame(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         with pd.option_context(*PRINTED_WHOLE):
-            table = self._with_counts()._repr_html_()  # type: ignore[operator]
+            table = self._with_counts()._repr_html_()
         return "\n".join([table, *(f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))])
 
 

@@ -27,7 +27,7 @@ def level_labels(design: Any, names: Sequence[Any]) -> dict[Any, str]:
 
 
 def _of_features(features: Sequence[Any]) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for feature in features:
         if feature.levels is None or len(feature.xnames) != len(feature.levels) - 1:
             continue
@@ -39,7 +39,8 @@ def _of_features(features: Sequence[Any]) -> dict[str, str]:
 def _of_subterms(design: Any) -> dict[str, str]:
     subterms = getattr(design, "subterms", ())
     widths = {code: factor.width for code, factor in design.factors.items()} if subterms else {}
-    found, names = {}, iter(getattr(design, "xnames", ()))
+    found: dict[str, str] = {}
+    names = iter(getattr(design, "xnames", ()))
     for subterm in subterms:
         for _ in range(subterm.size(widths)):
             name = next(names)

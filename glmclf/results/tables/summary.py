@@ -103,7 +103,7 @@ def shown_names(model: Any, names: Sequence[Any], asked: Any) -> list[str]:
         raise ValueError(f'xname={asked!r}: a list of names, or "{LEVELS}" for names such as "sex: male"')
     if asked is None:
         return [str(name) for name in names]
-    return list(level_labels(model._design, names).values()) if isinstance(asked, str) else [str(name) for name in asked]
+    return [*level_labels(model._design, names).values()] if isinstance(asked, str) else [str(name) for name in asked]
 
 
 def moment(asked: bool) -> list[tuple[str, str]]:
