@@ -83,6 +83,7 @@ def test_an_offset_is_refused(spector):
         marginaleffects.avg_slopes(res)
 
 
+@pytest.mark.filterwarnings("ignore:.*cat.get_categories")
 def test_factors_are_compared(spector):
     data = spector.assign(PSI=spector.PSI.map({0: "no", 1: "yes"}).astype("category"))
     res = glmclf.Logit.from_formula("GRADE ~ GPA + PSI", data).fit()

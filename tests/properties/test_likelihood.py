@@ -54,6 +54,7 @@ def test_factors_are_derivatives_in_the_linear_predictor(model, sort):
     close(m.hessian_factor(theta) * column, (m.score_factor(up) - m.score_factor(down)) / 2e-6, 1e-5, 1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:.*The inverse information takes")
 @models
 @sorts
 @methods
