@@ -59,7 +59,7 @@ from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
-from glmclf.results.omitted import check_new_rows, combination, empty_cell
+from glmclf.results.omitted import check_new_rows, combination, empty_cell, splines_with_constant
 from glmclf.results.regression.state import FitState
 from glmclf.results.separation import Separation, separation_report
 
@@ -124,6 +124,19 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         other = super()._without_rows()
         other._left_out = self._left_out
         return other
+
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = self._counts_of(y, trials)
+        return counts if weights is None else weights[:, None] * counts
+
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        """Observations of each class in rows, (n, J), without weights."""
+        raise NotImplementedError
 
     # -------------------------------------------------------------------------------------------- likelihood
     @property
@@ -513,7 +526,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             what = "it is" if len(omitted) == 1 else "they are"
             warn(
                 f"{self._collinearity(omitted)}; {what} left out: a coefficient of such a column has no estimate, and "
-                "predictions do not need one where the new rows obey the same combination.",
+                "predictions do not need one where the new rows obey the same combination."
+                + self._of_splines(omitted, " "),
                 CollinearityWarning,
             )
         return found, objective, coordinates.shifted(shift)
@@ -553,8 +567,14 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         few = "; ".join(parts[:MAX_NAMES]) + (f"; and {len(parts) - MAX_NAMES} more" if len(parts) > MAX_NAMES else "")
         return f"the columns of the design are linearly dependent (perfect collinearity): {few}"
 
-    @staticmethod
-    def _advice(omitted) -> str:
+    def _of_splines(self, omitted, before: str) -> str:
+        """What to write in place of splines that span the constant; "" where none does."""
+        found = splines_with_constant(omitted, self.exog_names)
+        return f"{before}{found[0].upper()}{found[1:]}." if found else ""
+
+    def _advice(self, omitted) -> str:
+        if found := self._of_splines(omitted, ". "):
+            return found
         return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
 
     def _limit(
@@ -570,10 +590,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, coordinates, all_signs=separation != "raise")
+        report = self._report(cone, gone, coordinates)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
-        finite = len(report.directions) < len(found.theta)
+        finite = len(report.columns) < len(found.theta)
         warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
         limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
@@ -592,12 +612,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), coordinates)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, coordinates: Coordinates, all_signs: bool = True) -> Separation:
-        """Report of separation from a cone of the columns not omitted; for messages only without `all_signs`."""
+    def _report(self, cone, gone: Any, coordinates: Coordinates) -> Separation:
+        """Report of separation from a cone of the columns not omitted."""
         from glmclf.core.separation.limit import wide_cone
 
-        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_NAMES))
-        return separation_report(self, wide_cone(cone, coordinates), signs, gone)
+        return separation_report(self, wide_cone(cone, coordinates), gone)
 
     def _detect(self) -> Separation | None:
         """Detect separation without a fit."""

@@ -22,6 +22,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
+from glmclf.data.table.frame import assigned
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
@@ -113,7 +114,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
-        return Dense(expand(read.pieces[1:], len(read)))  # the first piece is the intercept
+        return self._columns_of(read.pieces, len(read))
+
+    def _columns_of(self, made: Any, n: int | None = None) -> Dense:
+        return Dense(expand(made[1:], len(self._rows) if n is None else n))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
@@ -175,11 +179,6 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         """Names of the constant and of the features, which are the regressors of the implied logit."""
         return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
 
-    @cached_property
-    def k_constant(self) -> int:
-        """Number of constants: 1, as the implied logit has an intercept."""
-        return 1
-
     @property
     @named
     def exog(self) -> ndarray:
@@ -191,7 +190,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return super()._fit_table()
         r = self._rows
         labels = self._response.decode(self.endog)
-        return pd.DataFrame(self.exog, index=r.index, columns=self.feature_names).assign(**{self.endog_names: labels})
+        table = pd.DataFrame(self.exog, index=r.index, columns=self.feature_names)
+        return assigned(table, {self.endog_names: labels})
 
     @property
     def _feature_terms(self) -> dict[str, list[int]]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import is_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces
 from glmclf.core.design.sparse import Sparse
@@ -23,7 +25,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
-from glmclf.data.table.frame import labels, read_column
+from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, FormulaError, InferenceWarning, warn
@@ -35,6 +37,7 @@ from glmclf.models.stream import Stream
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
+    from glmclf.data.reading.relearn import Learner
 
 
 DOTS = re.compile(r"""("[^"]*"|'[^']*'|(?<![\w.)\]])\.(?![\w.]))""")  # texts in quotes, and dots by themselves
@@ -69,6 +72,11 @@ def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     ends = zip(names, low.astype(float).tolist(), high.astype(float).tolist(), strict=True)
     return {name: [a, b] for name, a, b in ends if np.isfinite(a) and np.isfinite(b)}
+
+
+def names_of_caller(frame: FrameType, trusted: bool) -> dict[str, Any]:
+    """Names that a formula may use beside the table: all that its caller sees, none where it is not trusted."""
+    return {**frame.f_globals, **frame.f_locals} if trusted else {}
 
 
 class ModelData:
@@ -131,7 +139,7 @@ class Inputs:
     @property
     def _pseudo(self) -> bool:
         """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
-        raise NotImplementedError
+        return not self._frequency
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
@@ -148,14 +156,20 @@ class Inputs:
         missing: str = "default",
         *,
         eval_env: int = 0,
+        trusted: bool = True,
         **keywords: Any,
     ) -> Self:
         """Create a model from a formula and a table.
 
+        A formula and a query are code of the caller's, which may run anything that Python can: what is from outside, of
+        a user of a web page or in a file of settings, is read with ``trusted=False``.
+
         Parameters
         ----------
         formula : str
-            A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them.
+            A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them. A dot stands for all
+            columns but those of the left side, of weights and of an offset: ``"y ~ . - id"``. Columns whose names are
+            no words of Python are quoted: ``Q("Sepal.Length")``.
         data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
             in memory: the path of a Parquet file, of a folder of them (or a list of such paths) or of a CSV file; a
@@ -168,6 +182,10 @@ class Inputs:
             "skip", its default, and "level".
         eval_env : int
             How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
+        trusted : bool
+            False reads the formula and a query in `subset` as `load` reads a file: they name columns, numbers, numpy's
+            element-wise functions and the transforms of formulas, and anything else is refused before it is run. No
+            variable of the caller's is looked up.
         **keywords
             The keywords of the class. Those that are variables are a column's name or, beside a table, one value a row.
 
@@ -188,14 +206,15 @@ class Inputs:
         TypeError
             A keyword that the class does not have.
         """
-        frame = sys._getframe(1 + eval_env)
-        namespace = {**frame.f_globals, **frame.f_locals}
-        return cls._from_formula(formula, data, namespace, subset=subset, missing=missing, **keywords)
+        names = names_of_caller(sys._getframe(1 + eval_env), trusted)
+        return cls._from_formula(formula, data, names, subset=subset, missing=missing, trusted=trusted, **keywords)
 
     @classmethod
     def _from_formula(
-        cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords
+        cls, formula, data, namespace, *, subset=None, missing="default", trusted=True, **keywords
     ) -> Self:
+        if not is_truth(trusted):
+            raise TypeError(f"trusted={trusted!r}: True or False is wanted")
         self = cls.__new__(cls)
         source = as_source(data)
         coding, extras = self._split(keywords)
@@ -203,9 +222,9 @@ class Inputs:
             "subset": subset,
             "missing": cls._missing if missing == "default" else missing,
             "extras": extras,
-            "restricted": restricted,
+            "restricted": not trusted,
         }
-        self._asked = {"coding": coding, "missing": options["missing"], "restricted": restricted}
+        self._asked = {"coding": coding, "missing": options["missing"], "trusted": trusted}
         read = self._read(formula, data if source is None else source, namespace, coding, **options)
         self._start_with(read, keywords)
         return self
@@ -274,9 +293,9 @@ class Inputs:
         return type(self)._from_formula(
             _said_in_full(formula, self.formula),
             table,
-            {**namespace, **self._borrowed},
+            {**namespace, **self._borrowed} if asked["trusted"] else {},
             missing=missing,
-            restricted=asked["restricted"],
+            trusted=asked["trusted"],
             **{**asked["coding"], **beside},
         )
 
@@ -328,6 +347,24 @@ class Inputs:
         )
         other.nobs = other._count(part.weights)
         return other
+
+    def _learner(self) -> Learner | None:
+        """Learner of what the formula remembers of the rows of the fit; None where it remembers nothing."""
+        from glmclf.data.reading.relearn import Learner
+
+        return None if self.data.table is None else Learner.of(self._design, self._fit_table())
+
+    def _relearnt(self, learner: Learner, times: ndarray) -> Any:
+        """A copy of the model whose formula remembers the rows of the fit as often as `times` says, (n,)."""
+        design = learner.on(times)
+        rows = replace(self._rows, X=self._columns_of(learner.rows(design)))
+        return self._copy_with(
+            keep=("k_constant",), _design=design, _rows_=rows, data=ModelData(design, self.data.table, design.xnames)
+        )
+
+    def _columns_of(self, made: Any) -> Any:
+        """Columns of all rows from the pieces of a design."""
+        return from_pieces(made, len(self._rows))
 
     def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
         """Copy with other attributes; of cached quantities only those in `keep` are copied."""
@@ -527,7 +564,7 @@ class Inputs:
             return self.data.table.iloc[self._rows.positions]
         r = self._rows
         table = pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names)
-        return table.assign(**{self.endog_names: self.endog})
+        return assigned(table, {self.endog_names: self.endog})
 
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names

@@ -17,7 +17,7 @@ from glmclf.data.reading import arrays as arrays_module
 from glmclf.data.reading import read as read_module
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.read import read_formula
-from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, UnseenLevelError
+from glmclf.errors import DataError, FormulaError, MissingDataError, UnseenLevelError
 
 
 def left(names, values):
@@ -384,6 +384,7 @@ def test_transforms_remember_the_kept_rows_only():
     np.testing.assert_allclose(matrix(sample)[:, 1], data["x"][10:] - data["x"][10:].mean(), atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no finite value:glmclf.errors.DataWarning")
 def test_a_factor_that_is_nan_by_itself_costs_the_row():
     data = table()
     for right in ("np.log(x)", "center(np.log(x))", "bs(np.log(x), df=4)", "center(np.log(x)) + standardize(z)"):
@@ -568,8 +569,6 @@ def test_functions_constants_and_arrays_of_the_caller():
         ("y ~ x(2)", "not a function"),
         ("y ~ Q('nope')", "nope"),
         ("y ~ Q(x)", "quotes"),
-        ("y ~ .", "name the regressors"),
-        ("y ~ x + .", "name the regressors"),
         ("y ~ x^2", r"\^"),
         ("y ~ (x", "cannot be read"),
         ("y ~ x +", "cannot be read"),
@@ -844,9 +843,11 @@ def test_restricted_formulas():
     for right in FORMULAS:
         if "np.array(" not in right and "column_stack" not in right:
             read(f"y ~ {right}", data, restricted=True)
-    for right in ("np.load('x')", "x.mean()", "f(x)", "__import__('os').getcwd()", "abs(x)", "(lambda: x)()"):
+    for right in ("np.load('x')", "x.rank()", "f(x)", "__import__('os').getcwd()", "abs(x)", "(lambda: x)()", "number"):
         with pytest.raises(FormulaError):
-            read(f"y ~ {right}", data, restricted=True, namespace={"f": abs})
+            read(f"y ~ {right}", data, restricted=True, namespace={"g": abs, "number": 3.0})
+    supplied = read("y ~ f(x)", data, restricted=True, namespace={"f": abs})
+    np.testing.assert_array_equal(matrix(supplied)[:, 1], abs(data["x"]))
 
 
 def test_pickle():
@@ -1008,7 +1009,7 @@ def test_numbers_that_a_stray_word_made_text():
         for model in (glmclf.Logit, glmclf.NaiveBayes):
             with pytest.raises(DataError, match=words):
                 model.from_formula("y ~ x", data)
-        with pytest.warns(DataWarning, match='"few" is a column of text.*this is not: "1,5"'):
+        with pytest.raises(DataError, match='"few" is a column of text.*this is not: "1,5"'):
             glmclf.Logit.from_formula("y ~ few", data)
         assert len(glmclf.Logit.from_formula("y ~ code", data).exog_names) > 20  # a code, some of which are letters
         assert len(glmclf.Logit.from_formula("y ~ C(x)", data).exog_names) == 90  # as it was asked for

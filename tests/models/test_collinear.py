@@ -3,6 +3,7 @@
 import functools
 import io
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -575,3 +576,22 @@ def test_scale_is_not_called_collinearity():
     with pytest.raises(CollinearityError, match='scale of "x1".*"x2".*another unit') as caught:
         glmclf.Logit(t.x1 > t.x2, X).fit()
     assert "dependent" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spline, better",
+    [
+        ("cr(x1, df=4)", 'cr(x1, df=4, constraints="center")'),
+        ("cc(x1, df=4)", 'cc(x1, df=4, constraints="center")'),
+        ("bs(x1, df=5, include_intercept=True)", "without include_intercept=True"),
+    ],
+)
+def test_splines_that_span_the_intercept_say_how_to_be_written(spline, better):
+    with pytest.warns(CollinearityWarning, match=re.escape(f"add up to the intercept: write {better}")):
+        glmclf.Logit.from_formula(f"y ~ {spline} + g", toy()).fit()
+    with pytest.raises(CollinearityError, match=re.escape(f"write {better}")):
+        glmclf.Logit.from_formula(f"y ~ {spline} + g", toy()).fit(collinear="raise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        centred = better if "(" in better else "bs(x1, df=4)"
+        glmclf.Logit.from_formula(f"y ~ {centred} + g", toy()).fit()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import numbers
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy import ndarray
 from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.formula.factors import recode
 from glmclf.data.table.frame import Column, quoted, read_column
+from glmclf.data.table.numerals import numerals
 from glmclf.errors import DataError, UnseenLevelError
 
 
@@ -102,6 +104,21 @@ class Variable(NamedTuple):
     ordered: bool = False
 
 
+def are_plain(levels: Iterable[Any]) -> bool:
+    """Whether levels are text, numbers or truth values, which a column of them is read as."""
+    return all(isinstance(level, (str, bytes, numbers.Real, np.bool_)) for level in levels)
+
+
+def by_value(series: pd.Series, levels: list[Any]) -> pd.Series:
+    """A column of other objects (dates, intervals, tuples) as a categorical of the levels that they equal, and more."""
+    values = series.astype(object)
+    known = [value for value in values[series.notna()] if isinstance(value, Hashable)]
+    categories = pd.Index(list(dict.fromkeys([*levels, *known])), dtype=object, tupleize_cols=False)
+    place = {level: i for i, level in enumerate(categories)}
+    codes = [place.get(value, -1) if isinstance(value, Hashable) else -1 for value in values]
+    return pd.Series(pd.Categorical.from_codes(codes, categories=categories), index=series.index)
+
+
 def match(column: Column, variable: Variable, name: str, only_labels: bool) -> Column:
     """A column of new data as the kind it was in training, matched by value."""
     empty = column.missing is not None and column.missing.all()
@@ -111,8 +128,7 @@ def match(column: Column, variable: Variable, name: str, only_labels: bool) -> C
     if variable.kind in ("number", "bool"):
         column = _unlabelled(column) if labels else column
         if isinstance(column.values, pd.Categorical) and variable.kind == "number":
-            text = quoted(column.values.categories, 3)
-            raise DataError(f'column "{name}" of the new data holds labels ({text}); the model was fitted on numbers.')
+            raise DataError(_no_numbers(column.values.categories.tolist(), name))
         if variable.kind == "number" and column.kind == "bool":
             return Column(column.values.astype(np.int64), column.missing, "number")
         if variable.kind == "bool" and column.kind == "number" and np.isin(column.values, (0, 1)).all():
@@ -125,6 +141,13 @@ def match(column: Column, variable: Variable, name: str, only_labels: bool) -> C
             f'column "{name}" of the new data has dtype {_dtype(column)}, unlike that of the training data.'
         )
     return column
+
+
+def _no_numbers(levels: list[Any], name: str) -> str:
+    """What a message says of labels where a model was fitted on numbers."""
+    found = numerals(levels)
+    how = "" if found is None else f" {found.said(name)}."
+    return f'column "{name}" of the new data holds labels ({quoted(levels, 3)}); the model was fitted on numbers.{how}'
 
 
 def _dtype(column: Column) -> str:

@@ -25,6 +25,7 @@ from glmclf.data.design.arrays import (
     unmasked,
 )
 from glmclf.data.design.constant import constant, constant_columns, leave_out_constant
+from glmclf.data.response.response import refuse_numerals
 from glmclf.data.response.trials import counts_of
 from glmclf.data.table.frame import Column, as_frame, as_series, read_column, row_labels
 from glmclf.data.table.rows import (
@@ -141,6 +142,9 @@ class BesideArrays:
     def respond(self, response: Respond) -> Any:
         """The response of the rows that stay."""
         keep = self.rows.selection
+        for name, column in self.columns.items():
+            if column.kind == "label" and isinstance(column.values, pd.Categorical):
+                refuse_numerals(name, column.values.categories.tolist(), len(self.rows.index))
         names, values = list(self.left), [series if keep is None else series[keep] for series in self.left.values()]
         trials, index = self.beside.get("trials"), self.rows.index
         if trials is not None:

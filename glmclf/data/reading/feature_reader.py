@@ -166,11 +166,11 @@ class FeatureReader(Reader):
         """Summary of settled rows; for a table in memory without features, which are made of its rows."""
         reading, found = settled.reading, settled.values
         left = {code: found[code].value for code in self.left if code in found}
-        if not self.part:
-            return self._summary(reading, {}, left, place)
         factors: dict[str, Any] = {
             code: s for code, v in left.items() if (s := FactorSummary.of(v, code, place, True)) is not None
         }
+        if not self.part:
+            return self._summary(reading, factors, left, place)
         right = [code for code in found if code not in self.left]
         factors |= {code: self._summary_of(code, found[code], reading, place) for code in right}
         factors |= {
@@ -227,7 +227,7 @@ def _own_rows(
     own = RowMask(rows.index, "drop", rows.part)
     own.absent(~rows.keep)
     own.lose(raw_missing(one.values(), table))
-    return own, settle(one, _used(one, table), own, [], times, stage)
+    return own, settle(one, _used(one, table), own, [], times, stage, together=False)
 
 
 class SummaryBuilder(Builder):

@@ -14,14 +14,17 @@ from typing import Any
 import pandas as pd
 
 from glmclf.data.design.design import Design, build_design
+from glmclf.data.formula.dialects import hinting
 from glmclf.data.formula.evaluate import label_columns
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.memory import memorise_all
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
 from glmclf.data.formula.terms import Variable
+from glmclf.data.formula.undefined import say_undefined_parts
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
+from glmclf.data.response.response import refuse_numerals
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
@@ -128,7 +131,8 @@ def read_formula(
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool
-        Only columns, operators and the functions on the closed list of `glmclf.data.formula.expressions`.
+        Only columns, operators, the functions on the closed list of `glmclf.data.formula.expressions` and functions in
+        `namespace`, of which nothing else is used; a query as of `glmclf.data.formula.conditions`.
     intercept : bool
         Put an intercept before the other columns whether or not the formula has one, so that ``0 + g`` and ``g`` are
         the same columns; a formula without any other column is refused.
@@ -146,11 +150,15 @@ def read_formula(
     """
     check_missing_option(missing)
     source = data if isinstance(data, Source) else OneTable(data)
-    parsed = parse_formula(formula, intercept=intercept, columns=lambda: source.first().columns)
+    names = lambda: source.first().columns  # noqa: E731
+    parsed = parse_formula(formula, intercept=intercept, columns=names, beside=(extras or {}).values())
+    formula = parsed.formula
     right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
-    fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    with hinting(formula, names):
+        fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
     reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
+    say_left_out(source, reader, survey)
     design, notes = designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
@@ -165,9 +173,22 @@ def read_formula(
 def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:
     """The response that the left side makes; of data in parts without their rows."""
     assert survey.left is not None
+    for code in reader.left:
+        column, factor = survey.columns.get(reader.bound[code].bare or ""), survey.factors.get(code)
+        if column is not None and factor is not None and column.kind == "label":
+            levels = [level for level, used in zip(factor.categories, factor.used, strict=True) if used]
+            refuse_numerals(code, levels, survey.used)
     rows = source.settled(reader).reading.rows if isinstance(source, OneTable) else None
     made = respond(response, survey.left.names, survey.left.columns, rows)
     return made if isinstance(source, OneTable) else made.without_rows()
+
+
+def say_left_out(source: Source, reader: Reader, survey: TableSummary) -> None:
+    """Warn of rows of parts that were left out as a term has no value, although its columns have one."""
+    for code in reader.bound if not isinstance(source, OneTable) else ():
+        e = reader.bound[code]
+        if code in survey.masks and e.bare is None and not e.missing_aware:
+            say_undefined_parts(code, survey.masks[code])
 
 
 def surveyed(source: Source, reader: Reader) -> TableSummary:

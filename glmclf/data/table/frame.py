@@ -23,6 +23,7 @@ from glmclf.data.table.arrow import Unreadable, as_pandas, attempt, categorical,
 from glmclf.errors import DataError
 
 MAX_EXACT_INTEGER = 2**53  # whole number up to which each is a float
+NESTED = (list, tuple, dict, set, frozenset, ndarray)
 
 
 class Column(NamedTuple):
@@ -62,6 +63,14 @@ class Column(NamedTuple):
 
 
 # ------------------------------------------------------------------------------------------------------- tables
+def assigned(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """A table with other columns in place of some of its own, or beside them; `assign` takes none called "self"."""
+    found = frame.copy(deep=False)
+    for name, values in columns.items():
+        found[name] = values
+    return found
+
+
 def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.DataFrame:
     """`data` as a pandas DataFrame; a pandas one is returned as it is, uncopied.
 
@@ -180,7 +189,7 @@ def with_digits(read: pd.DataFrame, table: Any) -> pd.DataFrame:
     if not read.columns.is_unique:
         return read
     own = {n: _with_digits(read[n], table[str(n)]) for n, dtype in read.dtypes.items() if dtype == np.float64}
-    return read.assign(**{name: own[name] for name in own if own[name] is not None})
+    return assigned(read, {name: own[name] for name in own if own[name] is not None})
 
 
 def as_series(values: Any) -> pd.Series:
@@ -325,7 +334,7 @@ def read_column(series: pd.Series, name: Any) -> Column:
     """One column of a table as a `Column`, whatever its dtype; see `plain`."""
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return _read_categorical(series)
+        return _read_categorical(series, name)
     if isinstance(dtype, pd.StringDtype):
         return _read_labels(series, name)
     if isinstance(dtype, pd.ArrowDtype):
@@ -381,12 +390,21 @@ def _widest(values: ndarray) -> ndarray:
     return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64, copy=False)
 
 
-def _read_categorical(series: pd.Series) -> Column:
+def _read_categorical(series: pd.Series, name: Any) -> Column:
     cat: Any = series.array
+    if isinstance(cat.categories, pd.MultiIndex) or any(isinstance(c, NESTED) for c in _objects_of(cat.categories)):
+        raise DataError(
+            f'column "{name}" has categories that are tuples or other nested values ({quoted(cat.categories, 2)}). '
+            f'Join them into text, as in df["{name}"].map(str).'
+        )
     if cat.categories.dtype.kind not in "biufO" or not isinstance(cat.categories.dtype, np.dtype):
         categories = pd.Index(cat.categories.tolist(), dtype=object)
         cat = pd.Categorical.from_codes(cat.codes, dtype=pd.CategoricalDtype(categories, cat.ordered))
     return Column(cat, _mask(np.asarray(cat.codes) < 0), "category")
+
+
+def _objects_of(categories: pd.Index) -> list[Any]:
+    return categories.tolist() if categories.dtype == object else []
 
 
 def _read_labels(series: pd.Series, name: Any) -> Column:
@@ -455,7 +473,7 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
         raise found[0].error(name)
     if any(issubclass(t, (complex, np.complexfloating)) for t in types):
         raise DataError(f'column "{name}" holds complex numbers. Use the real part, imaginary part or modulus.')
-    if any(issubclass(t, (list, tuple, dict, set, ndarray)) for t in types):
+    if any(issubclass(t, NESTED) for t in types):
         raise DataError(f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.')
     if all(issubclass(t, NUMBER_TYPES) and t is not np.timedelta64 for t in types):  # which derives from whole numbers
         return _read_number_objects(values, missing, found, types)

@@ -106,6 +106,8 @@ def _labels(variable: Any, frame: pd.DataFrame) -> ndarray:
     series = matched(variable, name="groups", frame=frame)
     if series.dtype.kind in "iu":  # floats would be equal above 2**53
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.astype(object).to_numpy()
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return series.astype(object).to_numpy()
     if series.dtype == object and series.map(pd.api.types.is_hashable).all():
         return series.to_numpy()
     return align(variable, name="groups", frame=frame)

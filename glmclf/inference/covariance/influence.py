@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.likelihood.objective import Evaluation, Objective
+from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
@@ -54,7 +54,7 @@ class RowsError(Exception):
         self.rows = rows
 
 
-def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, frequency: bool) -> Influences:
+def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bool) -> Influences:
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
     With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),
@@ -72,8 +72,8 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     objective : Objective
     theta : (p,) ndarray
         The estimate.
-    evaluation : Evaluation
-        There, with the expected information.
+    root : (p, p) ndarray
+        A root of the inverse of the expected information there.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
         its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
@@ -83,7 +83,7 @@ def influence(objective: Objective, theta: ndarray, evaluation: Evaluation, freq
     Influences
         NaN where the estimate does not exist without the row.
     """
-    root, p, q = evaluation.factor.root, len(theta), objective.likelihood.n_eta
+    p, q = len(theta), objective.likelihood.n_eta
     blocks = objective.blocks
     size = max(16, min(blocks.size, MAX_ROW_ENTRIES // (p * q)))
     parts = []

@@ -48,7 +48,7 @@ def influences(res: Any, pattern: ndarray | None) -> Influences:
 def _influences(found: Estimate, res: Any, pattern: ndarray | None) -> Influences:
     """`influences` of an estimate of some kind."""
     state, objective, theta, evaluation = res._state, *_at_the_estimate(res, pattern)
-    found_by_row = influence(objective, theta, evaluation, res.model._frequency)
+    found_by_row = influence(objective, theta, evaluation.factor.root, res.model._frequency)
     if not state.combinations:
         return found_by_row
     change = np.zeros((len(found_by_row.change), len(state.theta)))
@@ -87,7 +87,7 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> In
     at, inner = np.unique(of_rows[found.rows], return_inverse=True)
     if pattern is not None:
         objective = of_patterns(objective, inner)
-    some = influence(objective, fit.theta, evaluation, res.model._frequency)
+    some = influence(objective, fit.theta, evaluation.factor.root, res.model._frequency)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
     full.change[np.ix_(at, found.kept)] = from_basis(basis, some.change.T).T
     return full

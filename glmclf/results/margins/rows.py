@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +19,7 @@ from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.table.frame import close_to, of_one_type
+from glmclf.data.table.frame import assigned, close_to, of_one_type
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.predictors import LinearPredictors
@@ -238,13 +240,13 @@ class ObservedRows(RowsInMemory):
     def set(self, name: str, value: Any) -> Self:
         changes: dict[str, Any] = {}
         if name in self.source.design.variables:
-            changes["table"] = self.table.assign(**{name: _constant(self.table, value)})
+            changes["table"] = assigned(self.table, {name: _constant(self.table, value)})
         if name == self.source.offset_name:
             changes["offset"] = self.source.offset_of(np.full(len(self.table), float(value)))
         return self._changed(**changes)
 
     def shift(self, name: str, by: float) -> Self:
-        other = self._changed(table=self.table.assign(**{name: self.table[name] + by}))
+        other = self._changed(table=assigned(self.table, {name: self.table[name] + by}))
         if name == self.source.offset_name:
             other.offset = self.offset + self.source.offset_of(np.full(len(self.table), by))
         return other
@@ -357,9 +359,9 @@ def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int],
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
     """Column of one value, a category for a label, which is read fast."""
-    if isinstance(value, (str, bytes)):
+    if (value is not None and not isinstance(value, (numbers.Number, np.bool_))) or isinstance(value, Decimal):
         codes = np.zeros(len(table), dtype=np.int8)
-        return pd.Categorical.from_codes(codes, categories=pd.Index([value], dtype=object))
+        return pd.Categorical.from_codes(codes, categories=pd.Index([value], dtype=object, tupleize_cols=False))
     return pd.Series(np.full(len(table), value), index=table.index)
 
 

@@ -180,7 +180,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-        A, K, k = X[:].toarray(), self.model.J, self.model.K
+        from glmclf.core.separation.deadline import Deadline
+
+        A, K, k, time = X[:].toarray(), self.model.J, self.model.K, Deadline()
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
             for l in range(c):
@@ -188,12 +190,12 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 R[:, (c - 1) * k : c * k] = A
                 if l:
                     R[:, (l - 1) * k : l * k] = -A
-                beats[c, l], open_ = signs_of_rows(estimate.cone, R)
+                beats[c, l], open_ = signs_of_rows(estimate.cone, R, time)
                 beats[l, c] = -beats[c, l]
                 unknown |= open_
         lost = (beats == -1).any(axis=1).T
         unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
-        warn_of_unknown(unknown & unsure, index)
+        warn_of_unknown(unknown & unsure, index, estimate.cone)
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property
@@ -537,8 +539,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
         return *self._outcome_probabilities(self._eta_of(X, offset)), self.model._level_counts(y)
 
-    def _log_p_beside(self, original) -> ndarray:
-        r = original.model._rows
+    def _log_p_beside(self, model) -> ndarray:
+        r = model._rows
         eta = self._predictor(r.X, self._rotated(r.X), r.offset)
         return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
 
