@@ -18,7 +18,7 @@ from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame, assigned
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
-from glmclf.results.requires import Kind, Needs, is_of, requires
+from glmclf.results.requires import Kind, Needs, caller_of, is_of, requires
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
@@ -175,8 +175,8 @@ class Results(WaldInference):
         >>> int(small.nobs), res.compare_lr_test(small).df
         (333, 1)
         """
-        frame = sys._getframe(2 + eval_env)  # beside this one that of its requirements
-        model = self.model._again(formula, {**frame.f_globals, **frame.f_locals})
+        caller = caller_of(sys._getframe(1), eval_env)
+        model = self.model._again(formula, {**caller.f_globals, **caller.f_locals})
         return model.fit(**{**self._options, "cov_type": self.cov_type, "cov_kwds": self._cov_options() or None})
 
     def _cov_options(self) -> dict[str, Any]:

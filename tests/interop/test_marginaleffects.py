@@ -47,6 +47,7 @@ def test_predictions_keep_the_knots_of_the_fit(spector, formula):
     assert_allclose(few["estimate"], res.predict(new), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*cat.get_categories")
 def test_text_as_response_and_factor():
     """marginaleffects takes no columns of text: it is handed categoricals, and the table stays as it is."""
     penguins = datasets.load("penguins").dropna()
