@@ -550,7 +550,7 @@ class Inputs:
         from glmclf.data.response.codec import decode_response
 
         self = object.__new__(cls)
-        kept = {"_ranges": None, **stored["kept"]}  # files of format 1 have no ranges
+        kept = {"_ranges": None, "_omitted": (), "_units": (), **stored["kept"]}  # older files lack them
         self.__dict__ = {name: kept[name] for name in cls._kept}
         self._design = decode(stored["design"], functions)
         self._response, self._rows_ = decode_response(stored["response"]), None
