@@ -15,6 +15,7 @@ from properties.toys import FRAMES, MODELS, NUMBERS, close, make, toy
 import glmclf
 from glmclf.core.design.dense import Dense
 from glmclf.errors import CollinearityError, CollinearityWarning, DataWarning, SeparationWarning
+from glmclf.inference.covariance.types import COVARIANCES
 
 every = pytest.mark.parametrize("model", [*MODELS, "MNLogit"])
 
@@ -101,9 +102,7 @@ def test_as_the_fit_without_them(model, kind):
 
 
 @every
-@pytest.mark.parametrize(
-    "cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "HAC", "cluster", "jackknife"]
-)
+@pytest.mark.parametrize("cov", [name for name in COVARIANCES if name not in ("nonrobust", "bootstrap")])
 def test_covariances(model, cov):
     if cov == "jackknife" and model != "Logit":
         pytest.skip("one model is enough for 160 fits")
