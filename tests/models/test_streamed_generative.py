@@ -11,9 +11,9 @@ from pandas.testing import assert_frame_equal
 
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes
+from glmclf.core.rows import streamed
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError, DataWarning, MissingDataError, SingularCovarianceError
-from glmclf.models import rows as streaming
 
 # sums of the same rows in another order
 RTOL, ATOL = 1e-10, 1e-12
@@ -311,7 +311,7 @@ def test_errors_that_no_part_causes_name_none(table):
 
 def test_rows_that_are_too_many_to_hold(table, monkeypatch):
     a, b = (m.from_formula("y ~ x1 + x2", parts(table)).fit() for m in (LDA, MNLogit))
-    monkeypatch.setattr(streaming, "MOST_GATHERED", 100)
+    monkeypatch.setattr(streamed, "MOST_GATHERED", 100)
     message = r"^compare_conditional\(\) brings numbers .* 300 rows have more than \d+: use a fit to a sample in memory"
     with pytest.raises(RowsElsewhereError, match=message):
         a.compare_conditional(b)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 
 import numpy as np
 from numpy import ndarray
@@ -101,6 +100,4 @@ class ConstrainedContext(Context):
 
 def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:
     """`influence.influence` of an estimate that stays within its constraints, e with the expected information."""
-    root = _square(root_within(Q, e.information))
-    found = influence(objective, theta, SimpleNamespace(factor=SimpleNamespace(root=root)), frequency)  # type: ignore
-    return found._replace(cooks=found.cooks * (len(theta) / max(Q.shape[1], 1)))
+    return influence(objective, theta, root_within(Q, e.information), frequency)
