@@ -19,9 +19,9 @@ from numpy import ndarray
 import glmclf
 from glmclf import registry
 from glmclf.checks import check_choice
-from glmclf.data.formula.parse import parse_formula
+from glmclf.data.formula.parse import left_columns
 from glmclf.data.reading.features import code_of
-from glmclf.data.table.frame import as_frame
+from glmclf.data.table.frame import as_frame, assigned
 from glmclf.errors import DataError
 from glmclf.models.binary import BinaryModel
 
@@ -216,7 +216,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             self._check_labels(labels, cls)
             self.classes_, codes = np.unique(labels, return_inverse=True)
             name = self._response_name(y, table, keywords | options)
-            table = table.assign(**{name: pd.Categorical.from_codes(codes, categories=self.classes_)})
+            table = assigned(table, {name: pd.Categorical.from_codes(codes, categories=self.classes_)})
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
             self.formula_ = str(self.formula)
@@ -270,10 +270,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _left_side(self) -> set[str]:
         """Variables of the formula's left side."""
-        from glmclf.data.formula import expressions
-
-        found = [expressions.names(code) for code in parse_formula(self.formula).left]
-        return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
+        return left_columns(str(self.formula))
 
     def _check_labels(self, y: ndarray, cls: type[Any]) -> None:
         check_classification_targets(y)

@@ -14,7 +14,7 @@ from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.source.digests import of_column, other_values
-from glmclf.data.table.frame import MAX_EXACT_INTEGER, close_to, rounded
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, assigned, close_to, rounded
 from glmclf.data.table.groups import Groups, check_number, without_group
 from glmclf.errors import DataError
 from glmclf.models.stream import Stream
@@ -89,7 +89,7 @@ class _DistinctGroups(Summed):
         large = frozenset(
             (name, kind) for name, kind in numbers.items() if (found[name].abs() >= MAX_EXACT_INTEGER).any()
         )
-        return cls(found.assign(**{name: _plain(found[name]) for name in groups}), large)
+        return cls(assigned(found, {name: _plain(found[name]) for name in groups}), large)
 
 
 def _distinct(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
+from glmclf.data.table.frame import assigned
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
@@ -191,7 +192,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return super()._fit_table()
         r = self._rows
         labels = self._response.decode(self.endog)
-        return pd.DataFrame(self.exog, index=r.index, columns=self.feature_names).assign(**{self.endog_names: labels})
+        table = pd.DataFrame(self.exog, index=r.index, columns=self.feature_names)
+        return assigned(table, {self.endog_names: labels})
 
     @property
     def _feature_terms(self) -> dict[str, list[int]]:

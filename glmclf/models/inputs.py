@@ -22,7 +22,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
-from glmclf.data.table.frame import labels, read_column
+from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, InferenceWarning, warn
@@ -114,7 +114,9 @@ class Inputs:
         Parameters
         ----------
         formula : str
-            A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them.
+            A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them. A dot stands for all
+            columns but those of the left side, of weights and of an offset: ``"y ~ . - id"``. Columns whose names are
+            no words of Python are quoted: ``Q("Sepal.Length")``.
         data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
             in memory: the path of a Parquet file, of a folder of them (or a list of such paths) or of a CSV file; a
@@ -432,7 +434,7 @@ class Inputs:
             return self.data.frame.iloc[self._rows.positions]
         r = self._rows
         table = pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names)
-        return table.assign(**{self.endog_names: self.endog})
+        return assigned(table, {self.endog_names: self.endog})
 
     def _header(self) -> list[tuple[str, str]]:
         f, names = self._facts, self._names

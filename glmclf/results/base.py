@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.data.reading.open_source import by_part
-from glmclf.data.table.frame import as_frame
+from glmclf.data.table.frame import as_frame, assigned
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
 from glmclf.results.requires import Kind, Needs, is_of, requires
@@ -276,9 +276,9 @@ class Results(WaldInference):
         """
         new = self._fitted_columns(newdata)
         if newdata is not None:
-            return as_frame(newdata, empty=True, scalars=True).assign(**new)
+            return assigned(as_frame(newdata, empty=True, scalars=True), new)
         new |= self._row_columns()
-        return self.model._fit_table().assign(**new).set_axis(self.model._rows.index)
+        return assigned(self.model._fit_table(), new).set_axis(self.model._rows.index)
 
     def _fitted_columns(self, newdata) -> dict[str, Any]:
         """Columns of predictions that `augment` adds to the table of rows."""

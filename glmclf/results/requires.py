@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from glmclf import registry
 from glmclf.checks import check_truths, truth_options
 from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
-from glmclf.core.rows.asked import ASKED, spelled
+from glmclf.core.rows.asked import ASKED, asking, spelled
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
 from glmclf.results.tables.frames import ratio_name
 
@@ -433,16 +433,14 @@ def requires(*needs: Needs) -> Callable[[F], F]:
 
         @functools.wraps(method)
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            token = ASKED.set((type(self), name)) if ASKED.get() is None else None
-            try:
-                for lacks, refusal in checks:
-                    if lacks(self):
-                        raise _refused(refusal, self, name)
-                check_truths(options, (self, *args), kwargs)
-                return method(self, *args, **kwargs)
-            finally:
-                if token is not None:
-                    ASKED.reset(token)
+            if ASKED.get() is None:
+                with asking(type(self), name):
+                    return checked(self, *args, **kwargs)
+            for lacks, refusal in checks:
+                if lacks(self):
+                    raise _refused(refusal, self, name)
+            check_truths(options, (self, *args), kwargs)
+            return method(self, *args, **kwargs)
 
         checked.needs = needs  # type: ignore[attr-defined]
         return cast(F, checked)

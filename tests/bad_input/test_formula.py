@@ -22,7 +22,7 @@ from glmclf.errors import FormulaError
         ("y ~ (x1", ["(x1"]),
         ("y ~ x1)", ["x1)"]),
         ("y ~ x1 ~ x2", ["~"]),
-        ("y ~ .", ["."]),
+        ("y ~ . - x9", ["x9", "leaves out"]),
         ("y ~ x1^2", ["^"]),
         ("y ~ x1 | g", ["|"]),
         ("y:g ~ x1", ["interaction"]),

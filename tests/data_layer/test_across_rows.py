@@ -26,7 +26,6 @@ ACROSS = {
     "x.shift(1)": lambda t: t.x.shift(1),
     "x.cumsum()": lambda t: t.x.cumsum(),
     "x.rank()": lambda t: t.x.rank(),
-    "I(x - x.mean())": lambda t: t.x - t.x.mean(),
     "np.cumsum(x)": lambda t: np.cumsum(t.x),
 }
 

@@ -384,6 +384,7 @@ def test_transforms_remember_the_kept_rows_only():
     np.testing.assert_allclose(matrix(sample)[:, 1], data["x"][10:] - data["x"][10:].mean(), atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no finite value:glmclf.errors.DataWarning")
 def test_a_factor_that_is_nan_by_itself_costs_the_row():
     data = table()
     for right in ("np.log(x)", "center(np.log(x))", "bs(np.log(x), df=4)", "center(np.log(x)) + standardize(z)"):
@@ -568,8 +569,6 @@ def test_functions_constants_and_arrays_of_the_caller():
         ("y ~ x(2)", "not a function"),
         ("y ~ Q('nope')", "nope"),
         ("y ~ Q(x)", "quotes"),
-        ("y ~ .", "name the regressors"),
-        ("y ~ x + .", "name the regressors"),
         ("y ~ x^2", r"\^"),
         ("y ~ (x", "cannot be read"),
         ("y ~ x +", "cannot be read"),

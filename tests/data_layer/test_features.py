@@ -586,6 +586,7 @@ def test_transforms_see_no_row_without_response_and_each_as_often_as_its_weight_
     np.testing.assert_allclose(sample.values[0], used["x"] - mean, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no finite value:glmclf.errors.DataWarning")
 def test_a_value_that_a_function_made_missing_is_missing():
     feature, values = only(read("np.log(x)"))
     np.testing.assert_array_equal(np.isnan(values), table()["x"] < 0)

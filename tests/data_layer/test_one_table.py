@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from glmclf.core.design.factor import expand
+from glmclf.data.formula.rowwise import rowwise
 from glmclf.data.reading.features import read_features
 from glmclf.data.reading.read import ReadParts, read_formula
 from glmclf.data.source.calls import Calls
@@ -58,7 +59,8 @@ def test_a_table_and_its_source_are_the_same(data):
 
 
 @pytest.mark.parametrize("formula", ["y ~ f(x) + g", "y ~ x + f(x):g", "f(y) ~ x"])
-def test_factors_are_evaluated_once(data, formula):
+def test_factors_are_evaluated_once_on_all_rows(data, formula):
+    """Besides, a function that is not declared to be of each row alone is tried on some."""
     calls = []
 
     def f(x):
@@ -66,10 +68,13 @@ def test_factors_are_evaluated_once(data, formula):
         return np.asarray(x) * 1.0
 
     read(formula, data, namespace={"f": f})
-    assert len(calls) == 1
+    assert [n for n in calls if n > 30] == [60]
+    calls.clear()
+    read(formula, data, namespace={"f": rowwise(f)})
+    assert calls == [60]
 
 
-def test_features_are_evaluated_once(data):
+def test_features_are_evaluated_once_on_all_rows(data):
     calls = []
 
     def f(x):
@@ -77,7 +82,7 @@ def test_features_are_evaluated_once(data):
         return np.asarray(x) * 1.0
 
     found = read_features("y ~ f(x) + g", data, response=response, namespace={"f": f})
-    assert len(calls) == 1 and [f.name for f in found.design.features] == ["f(x)", "g"]
+    assert [n for n in calls if n > 30] == [60] and [f.name for f in found.design.features] == ["f(x)", "g"]
 
 
 def test_what_only_a_table_in_memory_may_have(data):

@@ -91,6 +91,7 @@ def test_complete_rows_are_the_same_bits():
     np.testing.assert_array_equal(d.matrix(table(), partial=True), d.matrix(table()))
 
 
+@pytest.mark.filterwarnings("ignore:.*has no finite value:glmclf.errors.DataWarning")
 def test_a_function_may_make_a_value_missing():
     d = read_formula("y ~ np.log(x) + z", table().assign(x=table()["z"]), response=left).design
     X = d.matrix({"x": [-1.0, 1.0], "z": [2.0, np.nan]}, partial=True)

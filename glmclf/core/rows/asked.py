@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,28 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
 # loop of a cluster say, and would keep the data alive.
 ASKED: ContextVar[tuple[type, str] | None] = ContextVar("asked", default=None)
+SAID: ContextVar[set[Hashable] | None] = ContextVar("said", default=None)  # what was warned of during the call
+
+
+@contextmanager
+def asking(owner: type, name: str) -> Iterator[None]:
+    """The call of a method by the user."""
+    asked, said = ASKED.set((owner, name)), SAID.set(set())
+    try:
+        yield
+    finally:
+        ASKED.reset(asked)
+        SAID.reset(said)
+
+
+def first_time(what: Hashable) -> bool:
+    """Whether something was not warned of before in the call of the user; it counts as warned of from now on."""
+    said = SAID.get()
+    if said is None:
+        return True
+    known = what in said
+    said.add(what)
+    return not known
 
 
 def named(method: F) -> F:
@@ -30,11 +53,8 @@ def named(method: F) -> F:
         check_truths(options, (self, *args), kwargs)
         if ASKED.get() is not None:
             return method(self, *args, **kwargs)
-        token = ASKED.set((type(self), name))
-        try:
+        with asking(type(self), name):
             return method(self, *args, **kwargs)
-        finally:
-            ASKED.reset(token)
 
     return cast(F, known)
 

@@ -20,6 +20,7 @@ from glmclf.data.design.feature_design import FeatureDesign
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Expression
+from glmclf.data.formula.rowwise import with_reductions_named
 from glmclf.data.transforms.basis import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
@@ -102,7 +103,10 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 # --------------------------------------------------------------------------------------------------------- states
 def _check_states(factor: Mapping[str, Any]) -> None:
-    """Refuse states of our transforms that have other parts than those which `encode` stores."""
+    """Refuse states of our transforms that have other parts than those which `encode` stores, and what is no number
+    where columns were reduced to numbers."""
+    if not all(isinstance(value, (bool, int, float)) for value in factor.get("fixed", [])):
+        raise DataError(f'a stored number of "{factor["code"]}" is none: {factor["fixed"]!r}.')
     for name, state in factor["transforms"]:
         function = name.partition("__")[2].removesuffix("__")  # bs of patsy's internal name _patsy_stobj0__bs__
         known = STATES.get(function)
@@ -174,7 +178,7 @@ def _borrowed(design: TableDesign) -> tuple[dict[str, Any], list[str]]:
 
 def _storable(expression: Expression, design: TableDesign, functions: list[str], constants: Mapping[str, Any]) -> None:
     try:
-        expressions.check(expression.code, list(design.columns), functions, constants)
+        expressions.check(expression.written, list(design.columns), functions, {**constants, **expression.fixed})
     except FormulaError as error:
         raise FormulaError(
             f'"{expression.code}" cannot be stored in a file ({error.reason or error}) Write it with numpy\'s '
@@ -212,7 +216,8 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
         constants = {name: unpack(value) for name, value in stored.get("constants", [])}
         columns = [c[0] for c in record.get("columns", [])]
         for factor in record.get("factors", []):
-            expressions.check(factor["code"], columns, functions, constants)
+            code, reductions = with_reductions_named(factor["code"], columns, {**constants, **functions})
+            expressions.check(code, columns, functions, {**constants, **dict.fromkeys(reductions, 0.0)})
             _check_states(factor)
         return DESIGNS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:

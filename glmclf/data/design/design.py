@@ -22,9 +22,10 @@ from glmclf.data.derivatives.design import refuse_variable, slope
 from glmclf.data.design.arrays import rows_by_place, sums_up
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula.evaluate import label_columns, raw_missing, scattered, value_of
-from glmclf.data.formula.factors import Factor, Value
+from glmclf.data.formula.factors import Expression, Factor, Value
 from glmclf.data.formula.parse import Parsed, codings
 from glmclf.data.formula.terms import Subterm, Variable, are_plain, by_value, match
+from glmclf.data.formula.undefined import COUNTS_AS_MISSING, NamedColumns, not_finite_rows, say_undefined
 from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
 from glmclf.errors import DataError
 
@@ -64,6 +65,8 @@ class TableDesign:
         """Values of the factors in `codes` on the rows where all of them have one, and a mask of these rows."""
         keep = self._observed(columns, n, codes)
         used = {code: self.factors[code].expression for code in codes}
+        for e in used.values():
+            e.check_seen(columns)
         whole = {code: value_of(e, columns, n, any_level) for code, e in used.items() if e.across}
         names = {name for e in used.values() for name in e.columns}
         while keep.any():
@@ -74,13 +77,21 @@ class TableDesign:
                     code: whole[code].take(keep) if code in whole else value_of(e, cut, m, any_level)
                     for code, e in used.items()
                 }
-            computed = [value for code, value in found.items() if used[code].bare not in cut]
-            lost = np.logical_or.reduce([np.zeros(m, dtype=bool), *(value.missing() for value in computed)])
+            computed = {code: not_finite_rows(v) for code, v in found.items() if used[code].bare not in cut}
+            lost = np.logical_or.reduce([np.zeros(m, dtype=bool), *computed.values()])
             if not lost.any():
                 return found, keep
+            for code, rows_lost in computed.items():
+                whole_rows = np.zeros(n, dtype=bool)
+                whole_rows[keep] = rows_lost
+                self._say_undefined(used[code], columns, whole_rows)
             keep = keep.copy()
             keep[keep] = ~lost
         return {}, keep
+
+    def _say_undefined(self, e: Expression, columns: Mapping[str, Column], lost: ndarray) -> None:
+        if lost.any() and isinstance(columns, NamedColumns):
+            say_undefined(e, columns, lost, columns.index, COUNTS_AS_MISSING)
 
     def _slopes(
         self, factors: Mapping[str, Factor], columns: Mapping[str, Column], keep: ndarray, variable: str
@@ -93,7 +104,7 @@ class TableDesign:
         }
 
     def _read(self, frame: pd.DataFrame) -> dict[str, Column]:
-        columns, labels, strange = {}, self.label_columns, self._strange_levels
+        columns, labels, strange = NamedColumns(frame.index), self.label_columns, self._strange_levels
         for name, known in self.columns.items():
             if name not in frame.columns:
                 raise DataError(

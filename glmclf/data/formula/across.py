@@ -31,7 +31,7 @@ def refuse_across(design: Any) -> None:
     design : Design or FeatureDesign
     """
     for factor in getattr(design, "factors", {}).values():
-        if factor.expression.unknown:
+        if factor.expression.unknown_in_new:
             raise factor_across(factor.expression)
 
 
@@ -134,6 +134,10 @@ class Query:
         for name, own in self._quoted.items():
             found = found.replace(name, f"`{own}`")
         return found.replace(AT, "@")
+
+    def named(self, name: str) -> str:
+        """The name of a column or a variable of the caller's that a name of `code` stands for."""
+        return self._quoted.get(name, name).removeprefix(AT)
 
     def _python(self, match: re.Match) -> str:
         """Name in place of a part of a query that is not Python."""

@@ -54,6 +54,13 @@ MISSING_AWARE = frozenset(
     {"isnan", "isna", "isnull", "notna", "notnull", "isfinite", "fillna", "nan_to_num", "combine_first", "fmax", "fmin"}
 )
 
+# Methods of columns, and functions of numpy, whose value in a row depends on other rows.
+ACROSS = frozenset(
+    "rank shift diff cumsum cumprod cummax cummin pct_change rolling expanding ewm groupby interpolate ffill bfill pad "
+    "backfill sort_values sort_index argsort sort duplicated drop_duplicates factorize autocorr ediff1d gradient "
+    "convolve roll flip unique value_counts rankdata zscore".split()
+)
+
 _OPERATORS = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.BitAnd, ast.BitOr, ast.BitXor),
     *(ast.UAdd, ast.USub, ast.Not, ast.Invert, ast.And, ast.Or),
@@ -199,6 +206,20 @@ def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
 def subscripts(code: str) -> bool:
     """Whether the code picks or reorders rows by [...]: only a Series notices that its rows are in another order."""
     return any(isinstance(n, ast.Subscript) for n in ast.walk(parse(code)))
+
+
+@kept
+def looks_across(code: str) -> bool:
+    """Whether the code calls a method or function whose value in a row depends on other rows, by its name.
+
+    Examples
+    --------
+    >>> looks_across("x.rank()"), looks_across("np.cumsum(x)"), looks_across("np.log(x)"), looks_across("x.str.pad(3)")
+    (True, True, False, False)
+    """
+    calls = [node.func for node in ast.walk(parse(code)) if isinstance(node, ast.Call)]
+    methods = [f for f in calls if isinstance(f, ast.Attribute) and getattr(f.value, "attr", None) not in ("str", "dt")]
+    return any(method.attr in ACROSS for method in methods)
 
 
 @kept

@@ -9,7 +9,9 @@ from __future__ import annotations
 import builtins as python_builtins
 import contextlib
 import contextvars
+import dataclasses
 import functools
+import hashlib
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +25,9 @@ from numpy import ndarray
 from patsy import PatsyError
 from patsy.eval import EvalEnvironment, EvalFactor
 
-from glmclf.data.formula import expressions
-from glmclf.data.formula.rowwise import unknown
+from glmclf.data.formula import expressions, operators
+from glmclf.data.formula.dialects import R_FUNCTIONS
+from glmclf.data.formula.rowwise import REDUCING, unknown, with_reductions_named
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
 from glmclf.data.table.numerals import MIN_VALUES, numerals
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
@@ -69,8 +72,14 @@ class Expression:
         patsy's stateful transforms by internal name, and the code that calls them.
     safe : bool
         Evaluate without Python's builtins (the code was checked against the closed list).
+    fixed : dict
+        What columns were reduced to in the rows of the fit (a mean, a maximum), by the names that stand for it.
+    seen : str or None
+        Of code whose value in a row depends on other rows, and that remembers nothing of the fit: a digest of the
+        columns that it saw, the only ones that it is evaluated for again.
 
-    Further attributes follow from these, among them `foreign` (code off the closed list of files) and `arrays` (lengths
+    Further attributes follow from these, among them `written` and `reductions` (the code with names in place of what
+    columns are reduced to, and the code of each), `foreign` (code off the closed list of files) and `arrays` (lengths
     of the caller's that it uses).
     """
 
@@ -81,21 +90,27 @@ class Expression:
     transforms: dict[str, Any] = field(default_factory=dict)
     eval_code: str = ""
     safe: bool = False
+    fixed: dict[str, Any] = field(default_factory=dict)
+    seen: str | None = None
 
     def __post_init__(self) -> None:
         found = expressions.names(self.code)
         self.bare = expressions.bare_column(self.code)
         self.categorised = expressions.categorised(self.code)
+        self.written, self.reductions = self.code, dict[str, str]()
+        if self.bare is None and not REDUCING.isdisjoint(found.attributes):
+            self.written, self.reductions = with_reductions_named(self.code, self.columns, self.borrowed)
         self.foreign = self._off_the_closed_list()
         self.remembers = any(stateful(value) for value in self.namespace.values())
         self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
-        self.across = self.foreign and not self.remembers
-        self.missing_aware = self.across or bool(found.attributes & expressions.MISSING_AWARE)
+        whole = self.foreign and not self.remembers
+        self.across = whole and not self.reductions
+        self.missing_aware = whole or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.code)
         # methods of columns and functions of the caller may want pandas objects
         series = found.on_columns or expressions.subscripts(self.code)
         self.wants_series = series or bool(found.called & set(self.borrowed))
-        self.eval_code = self.eval_code or self.code
+        self.eval_code = self.eval_code or self.written
 
     def _off_the_closed_list(self) -> bool:
         """Whether the value of a row may depend on other rows (a lag, a rank, a mean): anything but operators,
@@ -104,22 +119,33 @@ class Expression:
             return False
         constants = {name: value for name, value in self.borrowed.items() if not callable(value)}
         try:
-            expressions.check(self.code, self.columns, (), constants)
+            expressions.check(self.written, self.columns, (), constants | dict.fromkeys(self.reductions, 0.0))
         except FormulaError:
             return True
         return False
 
     @functools.cached_property
+    def looks_across(self) -> bool:
+        """Whether the code looks across rows, by the methods and functions that it names."""
+        return expressions.looks_across(self.code)
+
+    @functools.cached_property
     def unknown(self) -> str:
         """The first piece of code of which it is not known whether its value in a row is of that row alone."""
-        if not self.foreign and not self.arrays and not any(map(callable, self.borrowed.values())):
+        called = any(map(callable, self.borrowed.values()))
+        if not self.foreign and not self.reductions and not self.arrays and not called:
             return ""
         return unknown(self.code, self.columns, self.borrowed)
+
+    @property
+    def unknown_in_new(self) -> str:
+        """As `unknown`, of new rows, where the numbers are remembered that columns were reduced to in the fit."""
+        return "" if self.reductions else self.unknown
 
     def prepare(self) -> list[list[tuple[str, str]]]:
         """Create the stateful transforms; returns their names and the code that memorises them, pass by pass."""
         state: dict[str, Any] = {}
-        factor = EvalFactor(self.code)
+        factor = EvalFactor(self.written)
         try:
             passes = factor.memorize_passes_needed(state, EvalEnvironment([self.namespace]))
         except PatsyError as error:
@@ -130,7 +156,7 @@ class Expression:
     def transform_arguments(self) -> list[str]:
         """Code whose value must be finite before a transform may see it."""
         names = [name for name, value in self.namespace.items() if stateful(value)]
-        found = expressions.innermost_arguments(self.code, names) if names else []
+        found = expressions.innermost_arguments(self.written, names) if names else []
         return [code for code in found if self._uses_columns(code)]
 
     def _uses_columns(self, code: str) -> bool:
@@ -161,12 +187,50 @@ class Expression:
         values = {name: self._argument(columns[name], name) for name in self.columns if name not in instead}
         values |= instead
         scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
+        scope |= self.fixed or self._reduced(code, columns)
+        scope |= {operators.COMBINED: operators.combined, operators.GROWN: operators.grown}
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
             return self.guarded(
-                lambda: eval(compile(code, "<formula>", "eval"), scope), lambda: self._outside_knots(columns)
+                lambda: eval(operators.compiled(code), scope), lambda: self._outside_knots(columns)
             )
+
+    def fix(self, columns: Mapping[str, Column]) -> None:
+        """Remember what columns are reduced to in the rows of a fit."""
+        self.fixed = {}
+        for name, code in self.reductions.items():
+            value = self.run(code, columns)
+            if not pd.api.types.is_scalar(value):
+                raise FormulaError(f'"{code}" in "{self.code}" is no single number: compute the column beforehand.')
+            self.fixed[name] = value.item() if isinstance(value, np.generic) else value
+
+    def _reduced(self, code: str, columns: Mapping[str, Column]) -> dict[str, Any]:
+        """What columns are reduced to in the rows at hand, before the rows of a fit are known."""
+        if not self.reductions or code in self.reductions.values():
+            return {}
+        known = dataclasses.replace(self)
+        known.fix(columns)
+        return known.fixed
+
+    def check_seen(self, columns: Mapping[str, Column]) -> None:
+        """DataError for other rows than those of the fit, where the code looks across rows and remembers nothing."""
+        if self.seen is not None and self.seen != self.digest(columns):
+            raise DataError(
+                f'"{self.code}" in a row depends on other rows, and nothing of the rows of the fit is remembered: new '
+                "rows, and variables set to a value, would have other values than there. Use center(), standardize(), "
+                "qcut() and the like, or x.mean(), x.max() and other numbers of a column, which are remembered; or "
+                "compute the column beforehand."
+            )
+
+    def digest(self, columns: Mapping[str, Column]) -> str:
+        """Digest of the columns of the code, by which the rows of the fit are known again."""
+        found = hashlib.blake2b(digest_size=16)
+        for name in self.columns:
+            values = columns[name].marked()
+            numbers = columns[name].kind in ("number", "bool")
+            found.update(np.asarray(values, dtype=np.float64 if numbers else str).tobytes())
+        return found.hexdigest()
 
     def _outside_knots(self, columns: Mapping[str, Column]) -> ndarray | None:
         """Rows outside the knots of the spline, by position; None where it is not alone in the factor."""
@@ -263,7 +327,7 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
             namespace[name] = np
         elif name in caller:
             namespace[name] = borrowed[name] = caller[name]
-        elif safe or not hasattr(python_builtins, name):
+        elif (safe and name not in REDUCING) or not hasattr(python_builtins, name):
             raise _not_found(name, code, columns, name in found.called)
     return Expression(code, tuple(sorted(used)), namespace, borrowed, safe=safe)
 
@@ -295,8 +359,8 @@ def _not_found(name: str, code: str, columns: Any, called: bool) -> FormulaError
         return FormulaError(
             f'"{code}": formulas have no offset() term. Pass offset= to the model: a column\'s name or an array.'
         )
-    if called and name in ("factor", "as_factor"):
-        return FormulaError(f'no function "{name}"{where}: write C(...) for a factor.')
+    if called and name in R_FUNCTIONS:
+        return FormulaError(f'no function "{name}"{where}: {R_FUNCTIONS[name]}.')
     if called:
         hint = f"Did you mean np.{name}?" if isinstance(getattr(np, name, None), np.ufunc) else close_to(name, BUILTINS)
         return FormulaError(f'no function "{name}"{where}. {hint.replace("The columns are", "Functions are")}')
@@ -533,6 +597,8 @@ class Factor:
             "width": self.width,
             "left_out": list(self.left_out),
             "transforms": [[name, dict(vars(transform))] for name, transform in e.transforms.items()],
+            **({"fixed": list(e.fixed.values())} if e.reductions else {}),
+            **({} if e.seen is None else {"across": True}),
         }
 
     @classmethod
@@ -560,6 +626,11 @@ class Factor:
         for name, state in stored:
             vars(expression.transforms[name]).clear()
             vars(expression.transforms[name]).update(state)
+        fixed = record.get("fixed", [])
+        if len(fixed) != len(expression.reductions):
+            raise DataError(f'the stored numbers of "{expression.code}" are not as many as its code has.')
+        expression.fixed = dict(zip(expression.reductions, fixed, strict=True))
+        expression.seen = "" if record.get("across") else None  # no digest is stored: all rows are new
         return cls(expression, record["levels"], record["width"], record["left_out"])
 
     def references(self) -> dict[str, tuple[str, Any]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
-import keyword
-import re
 import tokenize
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -20,49 +18,58 @@ from patsy.design_info import FactorInfo, SubtermInfo
 from patsy.parse_formula import parse_formula as parsed_tree
 
 from glmclf.data.formula import expressions
+from glmclf.data.formula.dialects import has_dot, hinting, refuse_names, with_all_columns
 from glmclf.data.formula.factors import Box, Factor
+from glmclf.data.formula.operators import refuse_modulo
 from glmclf.data.table.frame import quoted
 from glmclf.errors import FormulaError
 
 
 class Parsed(NamedTuple):
-    """A formula as patsy reads it: left-side codes and right-side terms (tuples of codes)."""
+    """A formula as patsy reads it: left-side codes, right-side terms (tuples of codes), and its text with columns in
+    place of a dot."""
 
     left: list[str]
     right: list[tuple[str, ...]]
+    formula: str
 
 
 def parse_formula(
-    formula: Any, *, intercept: bool = False, columns: Callable[[], Iterable[Any]] | None = None
+    formula: Any,
+    *,
+    intercept: bool = False,
+    columns: Callable[[], Iterable[Any]] | None = None,
+    beside: Iterable[Any] = (),
 ) -> Parsed:
     """Both sides of a formula; FormulaError where one is missing or makes no sense.
 
     `intercept` puts one first on the right side if there is none, before patsy chooses codings. `columns` gives the
-    names of the table, for a hint where the formula holds one that is no word of Python.
+    names of the table, which a dot stands for, but those on the left side and those in `beside`.
     """
-    try:
+    _check_sides(formula)
+    with hinting(formula, columns):
+        if columns is not None:
+            if has_dot(formula):
+                used = {*left_columns(formula), *(name for name in beside if isinstance(name, str))}
+                formula = with_all_columns(formula, columns(), used)
+            refuse_names(formula, columns())
         return _parsed(formula, intercept)
-    except FormulaError as error:
-        odd = _odd_names(formula, columns()) if columns is not None else []
-        if not odd:
-            raise
-        write = ", ".join(f"Q({name!r})" if '"' in name else f'Q("{name}")' for name in odd)
-        parted = "\n" if "\n" in str(error) else " "  # below the place that the parser shows
-        raise FormulaError(f"{error}{parted}The table has {quoted(odd)}, no word of Python: write {write}.") from None
 
 
-def _odd_names(formula: Any, columns: Iterable[Any]) -> list[str]:
-    """Columns whose names are no words of Python and stand in a formula outside quotes."""
-    bare = re.sub(r""" "[^"]*" | '[^']*' """, "''", str(formula), flags=re.VERBOSE)
-    odd = [c for c in columns if isinstance(c, str) and (not c.isidentifier() or keyword.iskeyword(c))]
-    return [c for c in odd if c.strip() and re.search(rf"(?<!\w){re.escape(c)}(?!\w)", bare)]
+def left_columns(formula: str) -> set[str]:
+    """Names on the left side of a formula."""
+    found = [expressions.names(code) for code in _parsed(f"{formula.partition('~')[0]} ~ 1", False).left]
+    return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
 
 
-def _parsed(formula: Any, intercept: bool) -> Parsed:
+def _check_sides(formula: Any) -> None:
     if not isinstance(formula, str):
         raise FormulaError(f'a formula is text like "y ~ x1 + x2", found {type(formula).__name__}.')
     if "~" not in formula or not formula.partition("~")[0].strip() or not formula.partition("~")[2].strip():
         raise FormulaError(f'the formula "{formula}" needs a response and regressors: "y ~ x1 + x2", or "y ~ 1".')
+
+
+def _parsed(formula: str, intercept: bool) -> Parsed:
     left, terms = _described(formula)
     right = list(terms)
     _refuse_foreign(right)
@@ -70,7 +77,7 @@ def _parsed(formula: Any, intercept: bool) -> Parsed:
         right = [(), *(codes for codes in right if codes)]
     if not right:
         raise FormulaError(f'the formula "{formula}" has no regressors: "~ 1" is the model with an intercept only.')
-    return Parsed(_left_side(left, formula), right)
+    return Parsed(_left_side(left, formula), right, formula)
 
 
 @functools.lru_cache(maxsize=64)
@@ -144,15 +151,14 @@ def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
     if any(len(term) > 1 for term in terms):
         raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
     for term in terms:
-        expressions.parse(term[0])
+        refuse_modulo(term[0])
     return [term[0] for term in terms]
 
 
 def _refuse_foreign(right: list[tuple[str, ...]]) -> None:
     """Refuse habits of R that patsy would take for something else: "x ^ 2" is bitwise in Python."""
     for code in dict.fromkeys(itertools.chain(*right)):
-        if code == ".":
-            raise FormulaError('"." for all other columns is not available: name the regressors.')
+        refuse_modulo(code)
         tree = expressions.parse(code)
         if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
             raise FormulaError(

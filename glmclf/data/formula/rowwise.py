@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -50,6 +51,20 @@ WITH_SETTINGS = {
 }  # fmt: skip  # of numpy's: keywords beside the argument of the rows
 BUILT_IN = frozenset({"abs", "round"})
 ALL_OF_ROWS = frozenset({"te", "I", "Q"})  # transforms that take no settings, or columns only
+
+
+_OF_COLUMN = frozenset(
+    "mean median std var min max sum prod count quantile sem skew kurt kurtosis nunique".split()
+)  # methods that reduce a column to one number
+_OF_NUMPY = frozenset(
+    "mean median std var min max amin amax sum prod ptp average quantile percentile nanmean nanmedian nanstd nanvar "
+    "nanmin nanmax nansum nanquantile nanpercentile count_nonzero".split()
+)
+_SHARES = frozenset({"quantile", "percentile", "nanquantile", "nanpercentile"})  # which take a share besides
+_SETTINGS = frozenset({"ddof", "q", "skipna", "interpolation", "method", "min_count"})  # keywords, of no other axis
+_OF_PYTHON = frozenset({"min", "max", "sum", "len"})
+REDUCING = _OF_COLUMN | _OF_NUMPY | _OF_PYTHON
+REMEMBERED = "_fit{}_"  # names of what the rows of a fit were reduced to
 
 
 def rowwise(function: Callable) -> Callable:
@@ -152,6 +167,73 @@ def function_in(piece: str, caller: Mapping[str, Any]) -> str:
     node = parse(piece)
     name = dotted(node.func if isinstance(node, ast.Call) else node)
     return name if callable(caller.get(name)) else ""
+
+
+def with_reductions_named(
+    code: str, columns: Collection[str], caller: Mapping[str, Any]
+) -> tuple[str, dict[str, str]]:
+    """Code with names in place of numbers that columns are reduced to, and the code of each: a mean, a maximum.
+
+    As `center` does, a fit remembers these numbers, where all else in the code is of each row alone; other code stays
+    as it is.
+
+    Examples
+    --------
+    >>> with_reductions_named("I((x - x.min()) / np.std(z))", ["x", "z"], {})
+    ('I((x - _fit0_) / _fit1_)', {'_fit0_': 'x.min()', '_fit1_': 'np.std(z)'})
+    >>> with_reductions_named("x - x.rank().mean()", ["x"], {})
+    ('x - x.rank().mean()', {})
+    """
+    naming = _Naming(set(columns), caller)
+    tree = naming.visit(copy.deepcopy(parse(code)))
+    if not naming.found:
+        return code, {}
+    written = ast.unparse(tree)
+    known = {**caller, **dict.fromkeys(naming.found, 0.0)}
+    return (code, {}) if unknown(written, columns, known) else (written, naming.found)
+
+
+class _Naming(ast.NodeTransformer):
+    """Transformer that puts a name in place of each number that a column, or code of each row alone, is reduced to."""
+
+    def __init__(self, columns: set[str], caller: Mapping[str, Any]):
+        self.columns, self.caller, self.found = columns, caller, dict[str, str]()
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        reduced, settings = self._reduced(node)
+        known = {**self.caller, **dict.fromkeys(self.found, 0.0)}
+        if reduced is None or not self._uses_columns(reduced) or any(map(self._uses_columns, settings)):
+            return node
+        if unknown(ast.unparse(reduced), self.columns, known):
+            return node
+        name = REMEMBERED.format(len(self.found))
+        self.found[name] = ast.unparse(node)
+        return ast.Name(name, ast.Load())
+
+    def _reduced(self, node: ast.Call) -> tuple[ast.expr | None, list[ast.expr]]:
+        """What a call reduces, and its settings; None where it reduces nothing."""
+        name = dotted(node.func)
+        root, _, rest = name.partition(".")
+        numpy = root in NUMPY_NAMES - self.columns and rest in _OF_NUMPY
+        python = name in _OF_PYTHON - self.columns - self.caller.keys() and len(node.args) == 1
+        function = rest if numpy else name if python else getattr(node.func, "attr", "")
+        settings = node.args[1 if numpy or python else 0 :]
+        if any(k.arg not in _SETTINGS for k in node.keywords) or len(settings) > (1 if function in _SHARES else 0):
+            return None, []
+        if (numpy or python) and node.args:
+            return node.args[0], [*settings, *(k.value for k in node.keywords)]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_COLUMN and not numpy:
+            return node.func.value, [*settings, *(k.value for k in node.keywords)]
+        return None, []
+
+    def _uses_columns(self, node: ast.AST) -> bool:
+        nodes = list(ast.walk(node))
+        quoted = any(isinstance(n, ast.Call) and dotted(n.func) == "Q" for n in nodes)
+        return quoted or any(isinstance(n, ast.Name) and n.id in self.columns for n in nodes)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return node
 
 
 def unknown(

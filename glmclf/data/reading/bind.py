@@ -16,6 +16,7 @@ from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.factors import Expression, resolve
+from glmclf.data.formula.operators import refuse_bits
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import align, close_to, quoted
@@ -118,10 +119,21 @@ def subset_mask(
 
 
 def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
+    read = Query(query, caller)
+    refuse_bits(query, read.code, lambda name: _may_be_truth(read.named(name), frame, caller))
     found = queried(query, frame, caller)
     if np.ndim(found) != 1 or len(found) != len(frame):
         raise DataError(f'subset="{query}" gives no True or False for each row.')
     return np.asarray(found) if not isinstance(found, pd.Series) else found.array
+
+
+def _may_be_truth(name: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> bool:
+    """Whether a name of a query may hold True and False: it is no column of numbers, and no number of the caller's."""
+    if name in frame.columns:
+        dtype = frame[name].dtype
+        return pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype)
+    value = caller.get(name)
+    return isinstance(value, bool) or not isinstance(value, (int, float, np.number))
 
 
 def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:

@@ -227,7 +227,7 @@ def _own_rows(
     own = RowMask(rows.index, "drop", rows.part)
     own.absent(~rows.keep)
     own.lose(raw_missing(one.values(), table))
-    return own, settle(one, _used(one, table), own, [], times, stage)
+    return own, settle(one, _used(one, table), own, [], times, stage, together=False)
 
 
 class SummaryBuilder(Builder):

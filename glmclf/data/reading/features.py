@@ -14,12 +14,13 @@ import pandas as pd
 from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, FeatureDesign
 from glmclf.data.design.feature_terms import FAMILIES, Families, choose_terms
 from glmclf.data.formula import expressions
+from glmclf.data.formula.dialects import hinting
 from glmclf.data.formula.factors import BUILTINS, Expression
 from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import ReadParts, responded, surveyed, variables
+from glmclf.data.reading.read import ReadParts, responded, say_left_out, surveyed, variables
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted
@@ -95,11 +96,14 @@ def read_features(
     """
     check_missing_option(missing, FEATURE_MISSING)
     source = data if isinstance(data, Source) else OneTable(data)
-    parsed = parse_formula(formula, intercept=True, columns=lambda: source.first().columns)
+    names = lambda: source.first().columns  # noqa: E731
+    parsed = parse_formula(formula, intercept=True, columns=names, beside=(extras or {}).values())
+    formula = parsed.formula
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(source.first().columns), plain)
     right, given = list(dict.fromkeys([*plain, *block])), {"subset": subset, "extras": extras}
-    fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    with hinting(formula, names):
+        fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
     bound, notes = fields["bound"], list[str]()
     refuse_response(list(parsed.left), right, bound)
     terms = choose_terms([codes for codes in parsed.right if codes], block, bound, {}, notes)
@@ -114,6 +118,7 @@ def read_features(
         check=check,
     )
     survey = surveyed(source, reader)
+    say_left_out(source, reader, survey)
     made = responded(response, source, reader, survey)
     notes += no_trials(survey.no_trials)
     builder = reader.builder(source, survey, asked, notes)

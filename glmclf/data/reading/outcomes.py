@@ -13,7 +13,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.design.design import table_of
 from glmclf.data.reading.arrays import read_endog
 from glmclf.data.reading.read import read_formula
-from glmclf.data.table.frame import matched, quoted
+from glmclf.data.table.frame import assigned, matched, quoted
 from glmclf.errors import DataError, FormulaError
 
 
@@ -123,4 +123,4 @@ def _left_side(response: Any, left: str | None, frame: pd.DataFrame, endog: Any)
     names = [str(name) for name in columns]
     if response.kind == "counts" and endog is not None and len(names) == len(response.count_names):
         names = response.count_names
-    return " + ".join(plain), frame.assign(**plain), names
+    return " + ".join(plain), assigned(frame, plain), names

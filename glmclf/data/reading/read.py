@@ -14,11 +14,13 @@ from typing import Any
 import pandas as pd
 
 from glmclf.data.design.design import Design, build_design
+from glmclf.data.formula.dialects import hinting
 from glmclf.data.formula.evaluate import label_columns
 from glmclf.data.formula.factors import Expression, fit_factor
 from glmclf.data.formula.memory import memorise_all
 from glmclf.data.formula.parse import Parsed, no_features, parse_formula
 from glmclf.data.formula.terms import Variable
+from glmclf.data.formula.undefined import say_undefined_parts
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.reader import Reader
 from glmclf.data.reading.summary import TableSummary
@@ -147,11 +149,15 @@ def read_formula(
     """
     check_missing_option(missing)
     source = data if isinstance(data, Source) else OneTable(data)
-    parsed = parse_formula(formula, intercept=intercept, columns=lambda: source.first().columns)
+    names = lambda: source.first().columns  # noqa: E731
+    parsed = parse_formula(formula, intercept=intercept, columns=names, beside=(extras or {}).values())
+    formula = parsed.formula
     right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
-    fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    with hinting(formula, names):
+        fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
     reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
+    say_left_out(source, reader, survey)
     design, notes = designed(parsed, formula, reader, survey)
     if intercept and len(design.xnames) == 1:
         raise no_features(formula)
@@ -174,6 +180,14 @@ def responded(response: Respond, source: Source, reader: Reader, survey: TableSu
     rows = source.settled(reader).reading.rows if isinstance(source, OneTable) else None
     made = respond(response, survey.left.names, survey.left.columns, rows)
     return made if isinstance(source, OneTable) else made.without_rows()
+
+
+def say_left_out(source: Source, reader: Reader, survey: TableSummary) -> None:
+    """Warn of rows of parts that were left out as a term has no value, although its columns have one."""
+    for code in reader.bound if not isinstance(source, OneTable) else ():
+        e = reader.bound[code]
+        if code in survey.masks and e.bare is None and not e.missing_aware:
+            say_undefined_parts(code, survey.masks[code])
 
 
 def surveyed(source: Source, reader: Reader) -> TableSummary:

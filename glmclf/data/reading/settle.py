@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,12 @@ from glmclf.data.formula.borrowed import described
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.formula.memory import MAX_REPEATED_ROWS, memorise
+from glmclf.data.formula.undefined import COUNTS_AS_MISSING, LEFT_OUT, say_undefined
 from glmclf.data.table.frame import Column, quoted
 from glmclf.data.table.rows import RowMask, finish, leave_out_no_trials
 from glmclf.errors import DataError
+
+MAX_ROWS_TRIED = 200  # rows on which code is tried that may look across rows
 
 
 @dataclass
@@ -76,8 +80,11 @@ def settle(
     left: list[str],
     times: ndarray | None,
     stage: str = "whole",
+    together: bool = True,
 ) -> dict[str, Value]:
     """Values of each factor on the rows where all have one, transforms memorised on exactly these rows.
+
+    A row of which a factor has no value is left out, or with `together` false misses the factor alone.
 
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
@@ -94,6 +101,7 @@ def settle(
         if not n and rows.part:
             return {}
         cut = {name: column.take(rows.selection) for name, column in table.items()}
+        _fix(bound, cut, None if times is None else times[rows.keep])
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
             values = {}
             for code, expression in bound.items():
@@ -109,9 +117,74 @@ def settle(
             computed = {code: value for code, value in values.items() if bound[code].bare not in cut}
             if not _lost(rows, {code: value.missing() for code, value in computed.items()}):
                 break
+    if not rows.part:
+        _note_across(bound, {code: values[code] for code in values if code not in left}, table, rows)
+        for code in rows.masks.keys() & bound.keys():
+            say_undefined(bound[code], table, rows.masks[code], rows.index, LEFT_OUT if together else COUNTS_AS_MISSING)
     for code, value in values.items():
         not_finite(value.data, code, rows.index[rows.keep] if rows.selection is not None else rows.index)
     return values
+
+
+def _fix(bound: Mapping[str, Expression], cut: dict[str, Column], times: ndarray | None) -> None:
+    """Let factors remember what their code reduces columns to, each row as often as its frequency weight says."""
+    for expression in bound.values():
+        if not expression.reductions:
+            continue
+        some = {name: cut[name] for name in expression.columns}
+        if times is not None:
+            if times.sum() > MAX_REPEATED_ROWS:
+                raise NotImplementedError(
+                    f'"{expression.code}" with freq_weights that repeat rows to more than {MAX_REPEATED_ROWS:,}: use '
+                    "center(), standardize() and the like, or compute the column beforehand."
+                )
+            where = np.repeat(np.arange(len(times)), times.astype(np.int64))
+            some = {name: column.take(where) for name, column in some.items()}
+        expression.fix(some)
+
+
+def _note_across(
+    bound: Mapping[str, Expression], values: Mapping[str, Value], table: dict[str, Column], rows: RowMask
+) -> None:
+    """Take note of factors whose value in a row depends on other rows, so that they are not evaluated for new ones.
+
+    The names of methods and functions tell, or a few rows that have other values alone than among all.
+    """
+    for code, value in values.items():
+        e = bound[code]
+        if e.unknown_in_new and (e.looks_across or _differs_alone(e, value, table, rows)):
+            e.seen = e.digest(table) if e.across or rows.selection is None else ""
+
+
+def _differs_alone(expression: Expression, value: Value, table: dict[str, Column], rows: RowMask) -> bool:
+    """Whether a factor, or an argument of a transform in it, has other values in some rows where all others are left
+    out."""
+    there = np.flatnonzero(rows.keep)
+    some = np.linspace(0, len(there) - 1, min(len(there), MAX_ROWS_TRIED)).astype(np.intp)
+
+    def cut(places: ndarray) -> dict[str, Column]:
+        return {name: table[name].take(places) for name in expression.columns}
+
+    def argument(code: str, places: ndarray) -> Value:
+        return as_value(expression.run(code, cut(places)), code, len(places))
+
+    try:
+        wholes = {code: argument(code, there) for code in expression.transform_arguments()}
+        for few in (some[::2], some[1::2]) if len(some) > 1 else ():
+            if not all(_alike(argument(code, there[few]), whole.take(few)) for code, whole in wholes.items()):
+                return True
+            if not _alike(value_of(expression, cut(there[few]), len(few)), value.take(few)):
+                return True
+    except DataError:  # code that wants all rows, or more of them
+        pass
+    return False
+
+
+def _alike(a: Value, b: Value) -> bool:
+    """Whether two values are equal up to the rounding of a sum."""
+    if a.labelled or b.labelled or a.data.shape != b.data.shape:
+        return a.equals(b) or a.labelled != b.labelled or a.data.shape != b.data.shape
+    return bool(np.allclose(a.data, b.data, rtol=1e-7, atol=1e-12, equal_nan=True))
 
 
 def _whole_values(

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from glmclf.data.source.base import Place, Source
-from glmclf.data.table.frame import as_frame
+from glmclf.data.table.frame import as_frame, assigned
 
 WHOLE_TABLE = Place(0, "the table")
 
@@ -43,7 +43,7 @@ class OneTable(Source):
     def add_columns(self, columns: dict[str, pd.Series]) -> None:
         """Take variables of the caller that hold a value a row for columns."""
         if columns:
-            self.frame = self.frame.assign(**columns)
+            self.frame = assigned(self.frame, columns)
 
     def settled(self, reader: Any) -> Any:
         """Settled rows of the table for a reader: made once, and remembered."""

@@ -63,6 +63,14 @@ class Column(NamedTuple):
 
 
 # ------------------------------------------------------------------------------------------------------- tables
+def assigned(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """A table with other columns in place of some of its own, or beside them; `assign` takes none called "self"."""
+    found = frame.copy(deep=False)
+    for name, values in columns.items():
+        found[name] = values
+    return found
+
+
 def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.DataFrame:
     """`data` as a pandas DataFrame; a pandas one is returned as it is, uncopied.
 
@@ -181,7 +189,7 @@ def with_digits(read: pd.DataFrame, table: Any) -> pd.DataFrame:
     if not read.columns.is_unique:
         return read
     own = {n: _with_digits(read[n], table[str(n)]) for n, dtype in read.dtypes.items() if dtype == np.float64}
-    return read.assign(**{name: own[name] for name in own if own[name] is not None})
+    return assigned(read, {name: own[name] for name in own if own[name] is not None})
 
 
 def as_series(values: Any) -> pd.Series:

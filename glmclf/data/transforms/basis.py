@@ -23,6 +23,7 @@ from scipy.special import expit
 from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.transforms.values import MAX_SORTED_VALUES, Steps, Values, together
 
+MAX_BASIS_COLUMNS = 2000  # columns, or groups, that one transform makes of a column
 POLYNOMIAL_ROWS = 8192  # rows whose polynomials stay in the cache
 
 
@@ -88,7 +89,14 @@ def _is_number(value: Any) -> bool:
 def _whole(value: Any, name: str, least: int) -> int:
     if not _is_number(value) or not float(value).is_integer() or value < least:
         raise Refused(f"{name}={value!r}: a whole number from {least} on.")
+    check_size(int(value), name)
     return int(value)
+
+
+def check_size(columns: Any, name: str) -> None:
+    """Refuse a basis of more columns, or groups, than can be made of a column of numbers in seconds."""
+    if _is_number(columns) and columns > MAX_BASIS_COLUMNS:
+        raise Refused(f"{name} asks for {columns:,} columns or groups: at most {MAX_BASIS_COLUMNS:,} are made.")
 
 
 def _places(values: Any, name: str) -> ndarray:
@@ -97,6 +105,7 @@ def _places(values: Any, name: str) -> ndarray:
         places = np.sort(np.atleast_1d(np.asarray(values, dtype=np.float64)))
     except (TypeError, ValueError):
         raise Refused(f"{name}={values!r}: a list of numbers.") from None
+    check_size(len(places), name)
     if places.ndim != 1 or not len(places) or not np.isfinite(places).all():
         raise Refused(f"{name}={values!r}: a list of one or more finite numbers.")
     if (np.diff(places) == 0).any():
@@ -375,6 +384,7 @@ class Intervals(Binned):
             n, ends = _whole(edges, "edges", 2), np.array([x.low, x.high])  # the width takes no more of the rows
             edges = pd.cut(ends, n, right=right, include_lowest=include_lowest, retbins=True)[1]
         edges = np.asarray(edges)
+        check_size(edges.size, "edges")
         if edges.dtype.kind not in "iuf":
             raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
         if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():

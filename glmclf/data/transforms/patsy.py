@@ -16,7 +16,7 @@ from patsy.splines import BS
 from patsy.state import Center, Standardize, stateful_transform
 from patsy.util import wide_dtype_for
 
-from glmclf.data.transforms.basis import Refused, Remembers, number_of
+from glmclf.data.transforms.basis import Refused, Remembers, check_size, number_of
 from glmclf.data.transforms.values import Steps, Values
 
 
@@ -75,6 +75,8 @@ class BSpline(SentTransform, BS):
         lower_bound: Any = None,
         upper_bound: Any = None,
     ) -> Steps[None]:
+        for name, size in (("df", df), ("degree", degree), ("knots", np.size(knots) if knots is not None else 0)):
+            check_size(size, name)
         inner = df - (degree + 1) + (not include_intercept) if df is not None and knots is None else 0
         if inner > 0 and inner == int(inner):
             percent = 100 * np.linspace(0, 1, int(inner) + 2)[1:-1]
@@ -95,6 +97,8 @@ class Cubic(SentTransform, mgcv.CubicRegressionSpline):
         upper_bound: Any = None,
         constraints: Any = None,
     ) -> Steps[None]:
+        for name, size in (("df", df), ("knots", np.size(knots) if knots is not None else 0)):
+            check_size(size, name)
         low = x.low if lower_bound is None else lower_bound
         high = x.high if upper_bound is None else upper_bound
         centred = isinstance(constraints, str) and constraints == "center"

@@ -17,6 +17,7 @@ from glmclf.core.numerics import seeds
 from glmclf.core.numerics.softmax import complements, log_softmax, softmax
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import sums_up
+from glmclf.data.table.undefined_rows import rows_gathered
 from glmclf.errors import DataWarning, warn
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
@@ -101,6 +102,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
     def _values(self, newdata) -> tuple[Any, pd.Index]:
         """Features of the rows of the fit (None) or of new rows, and the labels of the rows."""
         raise NotImplementedError
+
+    def _values_to_predict(self, newdata) -> tuple[Any, pd.Index, ndarray]:
+        """Features of rows, their labels, and in which of them a term is undefined, so that nothing is predicted."""
+        with rows_gathered() as lost:
+            values, index = self._values(newdata)
+        return values, index, lost.of(len(index))
 
     def _values_of(self, X) -> Any:
         """Features of rows in the form that the fit uses."""
@@ -368,13 +375,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         check_choice("which", which, GENERATIVE_PREDICTIONS)
         if which != "class" and (rule != "map" or cost is not None):
             raise ValueError('rule= and cost= are for which="class"')
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         if which == "mean" and priors is None:
             p = self._posterior(values)
+            p[lost] = np.nan
             if not sums_up(p):
                 self._warn_impossible(self._log_scores(values), index)
             return self._by_level(p, index)
         joint = self._moved(self._log_joint(values) if which == "joint" else self._log_scores(values), priors)
+        joint[lost] = np.nan
         if which == "joint":
             return self._by_level(joint, index)
         self._warn_impossible(joint, index)
@@ -462,13 +471,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise NotImplementedError('get_prediction(priors="estimate"): their uncertainty is not known; use predict')
         if which == "linear":
             self._check_reference(priors)
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         scores = self._log_scores(values)
+        scores[lost] = np.nan
         joint = self._moved(scores, priors)
         self._warn_impossible(joint, index)
         order, lacking = self.model._order, self._n_missing(values)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)
+            S[lost] = np.nan
             if which == "linear":
                 log_odds = _against_first(joint)
                 return LevelPredictions._of_log_odds(log_odds, S, order, index, self.levels, lacking)
@@ -491,8 +502,9 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             raise NotImplementedError(f"offset= of {type(self.model).__name__}, which has no linear predictor")
 
     def _log_p(self, newdata, offset) -> tuple[ndarray, ndarray, pd.Index]:
-        values, index = self._values(newdata)
+        values, index, lost = self._values_to_predict(newdata)
         log_p = self._log_posterior(values)
+        log_p[lost] = np.nan
         return log_p, np.exp(log_p), index
 
     def _log_posterior(self, values) -> ndarray:

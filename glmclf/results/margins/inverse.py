@@ -18,6 +18,7 @@ from numpy import ndarray
 from glmclf.checks import check_choice, is_number, is_truth
 from glmclf.data.formula.expressions import affine, monotone
 from glmclf.data.table.frame import quoted
+from glmclf.data.table.undefined_rows import domain_sought
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
@@ -320,7 +321,7 @@ class OneVariable:
         return self._raw(v, self.source.raw)
 
     def _raw(self, v: ndarray, rows_of: Callable[..., ndarray]) -> ndarray:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), domain_sought():
             return self.row.over(self.name, v).collapsed(list(range(len(v))), rows_of)
 
     def _place(self, rows: ndarray) -> ndarray:

@@ -19,7 +19,7 @@ from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
-from glmclf.data.table.frame import close_to, of_one_type
+from glmclf.data.table.frame import assigned, close_to, of_one_type
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.predictors import LinearPredictors
@@ -240,13 +240,13 @@ class ObservedRows(RowsInMemory):
     def set(self, name: str, value: Any) -> Self:
         changes: dict[str, Any] = {}
         if name in self.source.design.variables:
-            changes["table"] = self.table.assign(**{name: _constant(self.table, value)})
+            changes["table"] = assigned(self.table, {name: _constant(self.table, value)})
         if name == self.source.offset_name:
             changes["offset"] = self.source.offset_of(np.full(len(self.table), float(value)))
         return self._changed(**changes)
 
     def shift(self, name: str, by: float) -> Self:
-        other = self._changed(table=self.table.assign(**{name: self.table[name] + by}))
+        other = self._changed(table=assigned(self.table, {name: self.table[name] + by}))
         if name == self.source.offset_name:
             other.offset = self.offset + self.source.offset_of(np.full(len(self.table), by))
         return other

@@ -375,3 +375,14 @@ def test_more_refusals(birth):
     with pytest.raises(NotImplementedError, match="regularised"):
         Logit.from_formula("low ~ age + race", birth).fit_regularized(alpha=0.1).contrasts("race")
     assert not hasattr(MNLogit, "inverse_predict")
+
+
+def test_a_variable_called_self():
+    """Names do not matter: the same table with another name has the same numbers."""
+    i = np.arange(80)
+    own = pd.DataFrame({"own": np.sin(i), "role": np.array(["self", "other"])[i % 2], "y": (i * 7 % 11 > 5) * 1})
+    a = Logit.from_formula("y ~ self + role", own.rename(columns={"own": "self"})).fit()
+    b = Logit.from_formula("y ~ own + role", own).fit()
+    assert_allclose(a.predictions({"self": [0, 1]}).predicted, b.predictions({"own": [0, 1]}).predicted, rtol=1e-12)
+    assert_allclose(a.get_margeff(at={"self": 0}).margeff, b.get_margeff(at={"own": 0}).margeff, rtol=1e-12)
+    assert_allclose(a.contrasts("role").summary_frame(), b.contrasts("role").summary_frame(), rtol=1e-9)
