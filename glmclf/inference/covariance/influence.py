@@ -169,7 +169,8 @@ def score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarr
     B, base = theta.reshape(X.shape[1], -1, order="F"), None
     if offset is not None and offset.ndim == 2 and offset.shape[1] == likelihood.K:  # of a limit: some are ruled out
         offset, base = offset[:, 1:], offset[:, :1]
-    _, u, p, c = likelihood.pointwise(y, m, linear_predictors(X, B, offset), base)
+    with np.errstate(invalid="ignore"):  # no observation times the log of 0 where an outcome is ruled out
+        _, u, p, c = likelihood.pointwise(y, m, linear_predictors(X, B, offset), base)
     W = -p[:, :, None] * p[:, None, :]
     j = np.arange(p.shape[1])
     W[:, j, j] = p * c
