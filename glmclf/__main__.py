@@ -29,7 +29,7 @@ HAVE = {
     "prior_smoothing": GENERATIVE_NAMES,
     "discriminant": GENERATIVE_NAMES,
     "covariance": GENERATIVE_NAMES,
-    "divisor": DISCRIMINANTS,
+    "divisor": GENERATIVE_NAMES,
     "shrinkage": DISCRIMINANTS,
     "target": DISCRIMINANTS,
     "ridge": DISCRIMINANTS,

@@ -124,6 +124,19 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         other._left_out = self._left_out
         return other
 
+    @property
+    def _cells(self) -> ndarray:
+        """Observations of each class in each row, weights and counts expanded, (n, J), non-event or reference first."""
+        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
+
+    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
+        counts = self._counts_of(y, trials)
+        return counts if weights is None else weights[:, None] * counts
+
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        """Observations of each class in rows, (n, J), without weights."""
+        raise NotImplementedError
+
     # -------------------------------------------------------------------------------------------- likelihood
     @property
     def _unit(self) -> float:
@@ -568,10 +581,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if cone is None:
             return None
         gone = ruled_out(objective, cone, constraints)
-        report = self._report(cone, gone, coordinates, all_signs=separation != "raise")
+        report = self._report(cone, gone, coordinates)
         if separation == "raise":
             raise PerfectSeparationError(report.message("raise", self._pseudo))
-        finite = len(report.directions) < len(found.theta)
+        finite = len(report.columns) < len(found.theta)
         warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
         limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
@@ -590,12 +603,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             report = self._report(many.cone, ruled_out(objective, many.cone, many.constraints), coordinates)
         raise PerfectSeparationError(report.message("stream", self._pseudo))
 
-    def _report(self, cone, gone: Any, coordinates: Coordinates, all_signs: bool = True) -> Separation:
-        """Report of separation from a cone of the columns not omitted; for messages only without `all_signs`."""
+    def _report(self, cone, gone: Any, coordinates: Coordinates) -> Separation:
+        """Report of separation from a cone of the columns not omitted."""
         from glmclf.core.separation.limit import wide_cone
 
-        signs = coordinates.spread(cone.signs if all_signs else cone.first_signs(MAX_NAMES))
-        return separation_report(self, wide_cone(cone, coordinates), signs, gone)
+        return separation_report(self, wide_cone(cone, coordinates), gone)
 
     def _detect(self) -> Separation | None:
         """Detect separation without a fit."""

@@ -115,14 +115,8 @@ class BinaryModel(Model[BinaryResults]):
         failures, successes = self._sums[:2]
         return float(successes), float(successes + failures)
 
-    @property
-    def _cells(self) -> ndarray:
-        """Numbers of observations of each class in each row, weights and counts as expanded, (n, 2), the event last."""
-        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
-
-    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
-        counts = np.column_stack([(1.0 if trials is None else trials) - y, y])
-        return counts if weights is None else weights[:, None] * counts
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        return np.column_stack([(1.0 if trials is None else trials) - y, y])
 
     @cached_property
     def _null_intercept(self) -> float:

@@ -176,11 +176,6 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         """Names of the constant and of the features, which are the regressors of the implied logit."""
         return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
 
-    @cached_property
-    def k_constant(self) -> int:
-        """Number of constants: 1, as the implied logit has an intercept."""
-        return 1
-
     @property
     @named
     def exog(self) -> ndarray:

@@ -118,8 +118,9 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         return p
 
     @property
-    def _pseudo(self) -> bool:
-        return not self._frequency
+    def k_constant(self) -> int:
+        """Number of constants: 1, as the implied logit has an intercept."""
+        return 1
 
     @property
     def _summed(self) -> Callable:

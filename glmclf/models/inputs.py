@@ -91,7 +91,7 @@ class Inputs:
     @property
     def _pseudo(self) -> bool:
         """Whether the log-likelihood is a pseudo-likelihood, without AIC, BIC and likelihood ratio tests."""
-        raise NotImplementedError
+        return not self._frequency
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:

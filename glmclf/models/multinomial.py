@@ -226,23 +226,13 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         other.nobs = other._count(part.weights)
         return other
 
-    @property
-    def _cells(self) -> ndarray:
-        """Number of observations of each class in each row, weights and counts expanded, (n, J), reference first."""
-        return self._rows.blocks().collect(lambda X, y, trials, offset, w: self._cells_of(y, trials, w))
-
-    def _cells_of(self, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
-        counts = _counts(y, self.J)
-        return counts if weights is None else weights[:, None] * counts
+    def _counts_of(self, y: ndarray, trials: ndarray | None) -> ndarray:
+        return _counts(y, self.J)
 
     # --------------------------------------------------------------------------------------------- likelihood
     @property
     def _likelihood(self) -> Multinomial:
         return Multinomial(len(self.levels))
-
-    @property
-    def _pseudo(self) -> bool:
-        return not self._frequency
 
     @property
     def _block_size(self) -> int:  # type: ignore[override]

@@ -80,6 +80,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         What a level is, in rows to predict, that the rows of the fit did not have: an error, or a missing value.
     covariance : {"diag"}
         The only structure of naive Bayes; QDA and LDA have others.
+    divisor : {"mle", "unbiased"}
+        Variances of gaussian features divide sums of squares by the rows that have the feature, or by these less one
+        (pooled: less K), as R's e1071. Likelihoods are those of the former.
     pooled : bool
         Gaussian features have one variance for all classes.
     freq_weights : (n,) array_like or str, optional
@@ -115,6 +118,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         "smoothing": 0.0,
         "unknown": "raise",
         "covariance": "diag",
+        "divisor": "mle",
         "pooled": False,
     }
     _missing: ClassVar[str] = "skip"
@@ -135,6 +139,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         smoothing: float = 0.0,
         unknown: str = "raise",
         covariance: str = "diag",
+        divisor: str = "mle",
         pooled: bool = False,
         offset: Any = None,
         freq_weights: Any = None,
@@ -194,11 +199,6 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return [getattr(self, "dropped_const", None) or "Intercept", *self._design.xnames[1:]]
 
     @property
-    def k_constant(self) -> int:
-        """Number of constants: 1, as the implied logit has an intercept."""
-        return 1
-
-    @property
     @named
     def exog(self) -> ndarray:
         """Features side by side, (n, p): codes for levels, NaN where missing."""
@@ -212,7 +212,12 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     @property
     def _families(self) -> list[Family]:
-        return [_family(feature, self._options["pooled"]) for feature in self.features]
+        return [_family(feature, self._options["pooled"], self._divisor) for feature in self.features]
+
+    @property
+    def _divisor(self) -> str:
+        """Divisor of the variances; older files do not say it."""
+        return self._options.get("divisor", "mle")
 
     @property
     def _feature_terms(self) -> dict[str, list[int]]:
@@ -251,6 +256,10 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return self._rows.blocks(n_threads=n_threads).map(partial(_side_by_side, grouped(self._families)))
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
+        if self._divisor != "mle" and self._pseudo:
+            raise NotImplementedError(
+                'divisor="unbiased" of NaiveBayes counts rows, which sampling weights= do not: use divisor="mle"'
+            )
         if not self._rows.streamed:  # the reader checks parts of a stream
             self._check_domains(self._values, self._rows.index)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -372,6 +381,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
             kinds.setdefault(feature.family, []).append(feature.name)
         words = [f"{family}: {', '.join(_shortened(names))}" for family, names in kinds.items()]
         facts = [*super()._modelled(), ("Families:", "; ".join(words))]
+        if self._divisor != "mle":
+            facts.append(("Variances:", "unbiased (pooled: N - K)" if self._options["pooled"] else "unbiased (n - 1)"))
         if self._options["smoothing"]:
             facts.append(("Smoothing:", f"{self._options['smoothing']:g}"))
         if self._design.missing in ("skip", "level"):
@@ -397,13 +408,14 @@ def _check_words(options: Mapping[str, Any]) -> None:
     if covariance != "diag":
         raise ValueError(f'covariance={covariance!r}: NaiveBayes has "diag" only')
     check_choice("unknown", unknown, ("raise", "missing"))
+    check_choice("divisor", options["divisor"], ("mle", "unbiased"))
     check_truth("pooled", options["pooled"])
 
 
-def _family(feature: Feature, pooled: bool) -> Family:
+def _family(feature: Feature, pooled: bool, divisor: str = "mle") -> Family:
     """The family of a feature, for the arrays of the core."""
     if feature.family == "gaussian":
-        return GaussianFamily(pooled=pooled)
+        return GaussianFamily(pooled=pooled, divisor=divisor)
     if feature.family == "categorical":
         return Categorical(feature.cells)
     if feature.family == "multinomial":

@@ -427,7 +427,7 @@ class Regularization(Inputs):
         cone, _ = find_cone(self._objective(columns=columns))
         if cone is None:
             return
-        infinite = columns[(cone.signs.reshape(-1, len(columns)) != 0).any(axis=0)]
+        infinite = columns[cone.moved.reshape(-1, len(columns)).any(axis=0)]
         names = ", ".join(f'"{self.exog_names[j]}"' for j in infinite)
         raise PerfectSeparationError(
             f"the data are separated by columns that {why}: the estimate of {names} is infinite. Give them a penalty, "

@@ -11,8 +11,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import true_or_false
-from glmclf.data.table.frame import close_to
-from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
 from glmclf.results.comparison.regression_table import OMITTED
@@ -104,8 +102,7 @@ def coefficients(
     """
     fits = _fits(res, names)
     tables = {name: _frame(one, exponentiate, check_alpha(alpha), units, method) for name, one in fits.items()}
-    first = next(iter(fits.values()))
-    shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], first, which, drop)
+    shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], which, drop)
     cells = {name: _by_level(fits[name], table, shown, exponentiate) for name, table in tables.items()}
     heading = _heading(list(fits.values()), exponentiate)
     cov = {str(one.cov_type) for one in fits.values()}
@@ -156,23 +153,10 @@ def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.D
     return table.rename(columns=new)
 
 
-def _chosen(indexes: list[pd.Index], res: Any, which: Any, drop: Any) -> list[str]:
+def _chosen(indexes: list[pd.Index], which: Any, drop: Any) -> list[str]:
     """Names of the coefficients to show."""
     known = list(dict.fromkeys(name for index in indexes for name in index))
-    for keyword, given in (("which", which), ("drop", drop)):
-        if isinstance(given, str):
-            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
-        lost = [name for name in given or () if name not in known]
-        if lost:
-            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
-            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
-    if which is None:
-        constants = {"Intercept", "const"} if len(known) > 1 else set()
-        which = [name for name in known if name not in constants]
-    shown = [name for name in which if name not in set(drop)]
-    if not shown:
-        raise ValueError("no coefficient is left to draw")
-    return shown
+    return labelling.chosen(known, which, drop, {"Intercept", "const"} if len(known) > 1 else set())
 
 
 def _by_level(res: Any, table: pd.DataFrame, shown: list[str], ratio: bool) -> dict[Any, Rows]:

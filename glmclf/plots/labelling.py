@@ -7,6 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from glmclf.data.table.frame import close_to
+from glmclf.errors import DataError
+
 ROWS = ("endog", "freq_weights", "weights", "offset")  # keywords that may accompany newdata=
 
 
@@ -162,3 +165,30 @@ def observations(n: float) -> str:
 def percent(alpha: float) -> str:
     """The level of intervals, as ``95 %``."""
     return f"{100 * (1 - alpha):.10g} %"
+
+
+def chosen(known: Sequence[str], which: Any, drop: Any, constants: set[str]) -> list[str]:
+    """Names of the coefficients to draw: those of ``which=``, by default all but constants, without those of ``drop=``.
+
+    Raises
+    ------
+    DataError
+        A name that is no coefficient.
+    TypeError
+        A name in place of a list of names.
+    ValueError
+        None is left.
+    """
+    for keyword, given in (("which", which), ("drop", drop)):
+        if isinstance(given, str):
+            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
+        lost = [name for name in given or () if name not in known]
+        if lost:
+            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
+            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
+    if which is None:
+        which = [name for name in known if name not in constants]
+    shown = [name for name in which if name not in set(drop)]
+    if not shown:
+        raise ValueError("no coefficient is left to draw")
+    return shown

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import check_choice, check_whole
-from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.plots import labelling, layout
 from glmclf.results.regression.path import RegularizationCV, RegularizationPath
@@ -99,18 +98,8 @@ def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.Dat
     """Coefficients to draw, by level."""
     several = path.params.columns.nlevels > 1
     known = list(dict.fromkeys(path.params.columns.get_level_values(-1)))
-    for keyword, given in (("which", which), ("drop", drop)):
-        if isinstance(given, str):
-            raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
-        lost = [name for name in given or () if name not in known]
-        if lost:
-            hint = close_to(str(lost[0]), known).replace("columns", "coefficients")
-            raise DataError(f"{keyword}=: {lost[0]!r} is no coefficient. {hint}")
     at = path.model._constant_column()
-    constant = None if at is None else path.model.exog_names[at]
-    names = [n for n in (which or known) if n not in set(drop) and (which is not None or n != constant)]
-    if not names:
-        raise ValueError("no coefficient is left to draw")
+    names = labelling.chosen(known, which, drop, set() if at is None else {path.model.exog_names[at]})
     if not several:
         return {None: path.params[names]}
     levels = dict.fromkeys(path.params.columns.get_level_values(0))

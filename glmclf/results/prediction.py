@@ -8,9 +8,10 @@ import pandas as pd
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
 from glmclf.inference.margins.prediction import Prediction
+from glmclf.results.tables.frames import FrameShown
 
 
-class PredictionResults:
+class PredictionResults(FrameShown):
     """Predictions with standard errors and intervals, labelled by the rows they belong to.
 
     Parameters
@@ -107,9 +108,3 @@ class PredictionResults:
 
     def __len__(self) -> int:
         return len(self._index)
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,45 @@ from glmclf.errors import DataWarning, warn
 
 if TYPE_CHECKING:
     from glmclf.core.separation.cone import RecessionCone
+    from glmclf.core.separation.deadline import Deadline
 
 MAX_FACET_NUMBERS = 1000  # numbers of facets that a file stores
+
+
+class DivergingParameters:
+    """The infinite parameters of a cone by name; their signs are determined when they are asked for.
+
+    Parameters
+    ----------
+    index : Index
+        Names of all parameters.
+    cone : RecessionCone
+    """
+
+    def __init__(self, index: pd.Index, cone: RecessionCone):
+        self._index, self._cone = index, cone
+
+    @cached_property
+    def directions(self) -> pd.Series:
+        """inf, -inf or NaN for each parameter that is infinite."""
+        known = "signs" in vars(self._cone)
+        return self._named(self._cone.signs, self._cone.signs != 0 if known else self._cone.moved)
+
+    @property
+    def names(self) -> pd.Index:
+        """Names of the infinite parameters."""
+        return self._index[self._cone.moved]
+
+    def first(self, count: int) -> pd.Series:
+        """The first `count` of `directions`, without the signs of the others."""
+        if "directions" in vars(self) or "signs" in vars(self._cone):
+            return self.directions.iloc[:count]
+        return self._named(self._cone.first_signs(count), self._cone.moved).iloc[:count]
+
+    def _named(self, signs: ndarray, those: ndarray) -> pd.Series:
+        with np.errstate(invalid="ignore"):
+            values = np.where(np.isnan(signs[those]), np.nan, signs[those] * np.inf)
+        return pd.Series(values, index=self._index[those])
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +64,6 @@ class Separation:
     ----------
     kind : {"complete", "quasi-complete"}
         Whether every row is predicted perfectly, or some.
-    directions : Series
-        inf or -inf for each coefficient that is infinite, NaN where directions of both signs exist; by name, or by
-        (level, regressor).
     direction : Series
         One direction along which the likelihood never falls and that decides all rows that can be decided, with a
         largest entry of one: a certificate to check. There may be others, and two equal separations (``==``) may differ
@@ -52,7 +87,7 @@ class Separation:
     """
 
     kind: str
-    directions: pd.Series
+    _diverging: DivergingParameters
     direction: pd.Series
     rows: Any
     n_rows: int
@@ -60,9 +95,16 @@ class Separation:
     response: str
 
     @property
+    def directions(self) -> pd.Series:
+        """inf or -inf for each coefficient that is infinite, NaN where directions of both signs exist; by name, or by
+        (level, regressor). Of hundreds of coefficients signs take a while when they are first asked for, and those that
+        are not determined within the limit of 30 s are NaN, with a warning."""
+        return self._diverging.directions
+
+    @property
     def columns(self) -> list[Any]:
         """Coefficients that are infinite or undetermined."""
-        return list(self.directions.index)
+        return list(self._diverging.names)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Separation):
@@ -81,11 +123,11 @@ class Separation:
         return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
 
     def _said(self) -> str:
-        words = []
-        for name, sign in self.directions.items():
+        words, names = [], self._diverging.names
+        for name, sign in self._diverging.first(MAX_NAMES).items():
             value = "sign undetermined" if np.isnan(sign) else "inf" if sign > 0 else "-inf"
             words.append(f"{spelled(name)} ({value})")
-        return first_of(words)
+        return first_of([*words, *names[len(words) :]])
 
     def message(self, how: str, pseudo: bool = False, finite: bool = True) -> str:
         """Message of the error or warning, for likelihoods and pseudo-likelihoods."""
@@ -121,65 +163,65 @@ def spelled(label: Any) -> str:
     return f'"{label[1]}" of {label[0]!r}' if isinstance(label, tuple) else f'"{label}"'
 
 
-def signs_of_rows(cone: RecessionCone, R: ndarray) -> tuple[ndarray, ndarray]:
+def signs_of_rows(cone: RecessionCone, R: ndarray, deadline: Deadline | None = None) -> tuple[ndarray, ndarray]:
     """Signs of R d over the cone, as `RecessionCone.sign_of`, and the rows of R with an unknown sign, NaN.
 
-    Signs are unknown where a cone was loaded without its facets.
+    Signs are unknown where a cone was loaded without its facets, or they were not determined in time.
     """
-    unknown = np.zeros(len(R), dtype=bool)
+    from glmclf.core.separation.deadline import Deadline
+
     if len(cone.facets) or cone.basis.shape[1] == 1:
-        return cone.sign_of(R), unknown
+        return cone.signs_within(R, deadline or Deadline())
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
     unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
     return np.where(unknown, np.nan, 0.0), unknown
 
 
-def warn_of_unknown(unknown: ndarray, labels: Any) -> None:
-    """Warn of rows whose predictions need the facets of a cone that a file does not have."""
+def warn_of_unknown(unknown: ndarray, labels: Any, cone: RecessionCone) -> None:
+    """Warn of rows whose predictions need the facets of a cone that a file does not have, or more time."""
     where = np.flatnonzero(unknown)
     if len(where):
         names = where[:MAX_NAMES] if labels is None else labels[where[:MAX_NAMES]]
         some = ", ".join(map(str, names)) + (", ..." if len(where) > MAX_NAMES else "")
-        warn(
-            f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN: whether infinite coefficients decide "
-            "them rests on many rows of the fit, which a file does not keep. Ask the fit itself, before it is saved.",
-            DataWarning,
-        )
+        if len(cone.facets):
+            why = "them was not determined within the limit of time. Predict fewer rows at once."
+        else:
+            why = "them rests on many rows of the fit, which a file does not keep. Ask the fit, before it is saved."
+        which = f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN"
+        warn(f"{which}: whether infinite coefficients decide {why}", DataWarning)
 
 
-def separation_report(model: Any, cone: RecessionCone, signs: ndarray, gone: Any) -> Separation:
+def separation_report(model: Any, cone: RecessionCone, gone: Any) -> Separation:
     """Report of a recession cone in terms of a model.
 
-    `signs` are those of the model's parameters, of which messages name the first MAX_NAMES. `gone` is the mask of the
+    Messages name the signs of the first MAX_NAMES parameters. `gone` is the mask of the
     outcomes that are ruled out, (n, K) bool, or its stand-in for a stream.
     """
     n = len(model._rows)
     if model._rows.streamed:
         kind = "complete" if gone.complete else "quasi-complete"
-        return Separation(kind, *_by_name(model, cone, signs), None, gone.decided, n, model.endog_names)
+        return Separation(kind, *_by_name(model, cone), None, gone.decided, n, model.endog_names)
     kind, rows = "complete" if cone.complete else "quasi-complete", model._rows.index[gone.any(axis=1)]
-    return Separation(kind, *_by_name(model, cone, signs), rows, len(rows), n, model.endog_names)
+    return Separation(kind, *_by_name(model, cone), rows, len(rows), n, model.endog_names)
 
 
 def separation_of(model: Any, found: Any) -> Separation | None:
     """Report of the separation of an estimate; None for an estimate without ruled out outcomes."""
     gone = found.ruled_out
-    return None if gone is None else separation_report(model, found.cone, found.cone.signs, gone)
+    return None if gone is None else separation_report(model, found.cone, gone)
 
 
 def renamed(found: Separation, model: Any, cone: RecessionCone) -> Separation:
     """Translate a report of separation to another model of the same response, without row labels if it has none."""
-    directions, direction = _by_name(model, cone, cone.signs)
+    diverging, direction = _by_name(model, cone)
     rows = None if model._rows_ is None else found.rows
-    return replace(found, directions=directions, direction=direction, rows=rows)
+    return replace(found, _diverging=diverging, direction=direction, rows=rows)
 
 
-def _by_name(model: Any, cone: RecessionCone, signs: Any) -> tuple[pd.Series, pd.Series]:
+def _by_name(model: Any, cone: RecessionCone) -> tuple[DivergingParameters, pd.Series]:
     index = model._param_index
-    signs = pd.Series(signs, index=index)
-    directions = signs[(signs != 0).to_numpy()].map(lambda s: np.nan if np.isnan(s) else s * np.inf)
     largest = np.abs(cone.direction).max()
-    return directions, pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
+    return DivergingParameters(index, cone), pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
 
 
 def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
@@ -201,4 +243,4 @@ def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Recession
     cone = RecessionCone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     kept = (stored["n_rows"], stored["n"], stored["response"])
-    return Separation(stored["kind"], *_by_name(model, cone, cone.signs), None, *kept), cone
+    return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

@@ -1,5 +1,7 @@
 """Numbers that came as text are named with their column, with the values that are none, and with what to do."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -135,3 +137,12 @@ def test_what_reads_as_a_number(values, kinds, words):
 @pytest.mark.parametrize("values", [[], ["a", "b"], ["1st", "2nd", "3rd", "4th"], ["1-2", "3-4"], ["10:30"], [1, 2]])
 def test_what_does_not(values):
     assert numerals(values) is None
+
+
+def test_codes_of_a_fixed_width_are_labels():
+    """007 is no way to write a number: as many levels as rows are the user's."""
+    d = pd.DataFrame({"g": [f"{i:03d}" for i in range(40)], "s": np.arange(40) % 5 + 1, "f": np.arange(40) % 3 + 1})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = glmclf.Logit.from_formula("s + f ~ g", d)
+    assert len(model.exog_names) == 40 and model.exog_names[-1] == "g[T.039]"

@@ -6,7 +6,7 @@ import pytest
 import references
 
 from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
-from glmclf.inference.margins.prediction import Prediction, linear_se
+from glmclf.inference.margins.prediction import LinearErrors, Prediction
 
 LINKS = {"Logit": LogitLink(), "Probit": ProbitLink(), "CLogLog": CLogLogLink()}
 # linear predictors and their standard errors are certified to 15 digits; F and f are good to a few units in the last
@@ -88,7 +88,7 @@ def test_linear_se_is_the_quadratic_form():
     rng = np.random.default_rng(0)
     X, root = rng.standard_normal((40000, 4)), rng.standard_normal((4, 4))  # several blocks
     V = root @ root.T
-    np.testing.assert_allclose(linear_se(X, V), np.sqrt(np.einsum("ij,jk,ik->i", X, V, X)), rtol=1e-12)
+    np.testing.assert_allclose(LinearErrors(V)(X), np.sqrt(np.einsum("ij,jk,ik->i", X, V, X)), rtol=1e-12)
 
 
 def test_linear_se_of_a_covariance_without_full_rank():
@@ -96,27 +96,27 @@ def test_linear_se_of_a_covariance_without_full_rank():
     scores = rng.standard_normal((2, 4))
     V = scores.T @ scores
     X = rng.standard_normal((50, 4))
-    np.testing.assert_allclose(linear_se(X, V), np.sqrt(((X @ scores.T) ** 2).sum(axis=1)), rtol=1e-6)
+    np.testing.assert_allclose(LinearErrors(V)(X), np.sqrt(((X @ scores.T) ** 2).sum(axis=1)), rtol=1e-6)
 
 
 def test_linear_se_of_an_indefinite_covariance():
     V = np.diag([1.0, -0.25])
     X = np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
-    se = linear_se(X, V)
+    se = LinearErrors(V)(X)
     assert se[0] == pytest.approx(np.sqrt(0.75)) and se[1] == pytest.approx(0, abs=1e-7) and np.isnan(se[2])
 
 
 def test_linear_se_survives_units():
     X = np.array([[1.0, 1e9], [1.0, 2e9]])
     V = np.array([[1.0, -4e-10], [-4e-10, 4e-19]])
-    np.testing.assert_allclose(linear_se(X, V), np.sqrt([1 - 0.8 + 0.4, 1 - 1.6 + 1.6]), rtol=1e-12)
+    np.testing.assert_allclose(LinearErrors(V)(X), np.sqrt([1 - 0.8 + 0.4, 1 - 1.6 + 1.6]), rtol=1e-12)
 
 
 def test_linear_se_where_a_coefficient_has_no_covariance():
     V = np.diag([1.0, np.nan, 4.0])
     V[1] = V[:, 1] = np.nan
     X = np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, np.nan, 1.0]])
-    se = linear_se(X, V)
+    se = LinearErrors(V)(X)
     assert se[0] == pytest.approx(np.sqrt(5)) and np.isnan(se[1:]).all()
-    assert np.isnan(linear_se(np.array([[np.nan, 1.0]]), np.eye(2)))[0]
-    assert linear_se(np.empty((0, 2)), np.eye(2)).shape == (0,)
+    assert np.isnan(LinearErrors(np.eye(2))(np.array([[np.nan, 1.0]])))[0]
+    assert LinearErrors(np.eye(2))(np.empty((0, 2))).shape == (0,)

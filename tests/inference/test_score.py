@@ -25,10 +25,35 @@ def test_statsmodels(toy, name):
     mine = getattr(glmclf, name).from_formula("y ~ x", toy).fit()
     theirs = getattr(sm, name)(toy.y, sm.add_constant(toy[["x"]])).fit(disp=0)
     expected = theirs.score_test(exog_extra=toy[["z", "v"]].to_numpy())
-    found = mine.score_test(["z", "v"], observed=True)
+    found = mine.score_test(["z", "v"], information="observed")
     assert_allclose(found.statistic, np.squeeze(expected.statistic), rtol=1e-7)
     assert_allclose(found.pvalue, np.squeeze(expected.pvalue), rtol=1e-7)
     assert found.df == 2
+
+
+@pytest.mark.parametrize("link", ["Probit", "CLogLog"])
+@pytest.mark.parametrize("cov_type", ["nonrobust", "expected"])
+def test_either_information_as_statsmodels(toy, link, cov_type):
+    """`GLM.score_test(observed=)` of statsmodels; the default is the expected one, whatever the fit's covariance."""
+    family = sm.families.Binomial(getattr(sm.families.links, link)())
+    theirs = sm.GLM(toy.y, sm.add_constant(toy[["x"]]), family)
+    at = theirs.fit(tol=1e-12)
+    mine = getattr(glmclf, link).from_formula("y ~ x", toy).fit(cov_type=cov_type)
+    for information in ("expected", "observed"):
+        expected = theirs.score_test(
+            at.params, exog_extra=toy[["z", "v"]].to_numpy(), observed=information == "observed"
+        )
+        found = mine.score_test(["z", "v"], information=information)
+        assert_allclose(found[:2], [np.squeeze(v) for v in expected[:2]], rtol=1e-6)
+    assert mine.score_test(["z", "v"]) == mine.score_test(["z", "v"], information="expected")
+    assert mine.score_test(["z", "v"]) != mine.score_test(["z", "v"], information="observed")
+    assert_allclose(  # of the same hypothesis, from the estimate under it
+        getattr(glmclf, link).from_formula("y ~ x + z", toy).fit().anova(test="score").loc["z", "statistic"],
+        mine.score_test("z").statistic,
+        rtol=1e-8,
+    )
+    with pytest.raises(ValueError, match="information='fisher'"):
+        mine.score_test("z", information="fisher")
 
 
 def test_ways_to_give_the_regressors(toy):

@@ -957,3 +957,76 @@ def test_a_value_that_no_row_has_is_impossible_without_smoothing():
     close(res.predict(frame[:5]), NaiveBayes.from_formula("y ~ k", frame).fit().predict(frame[:5]), 1e-14)
     with pytest.warns(glmclf.errors.DataWarning, match="probability 0 in every class"):
         assert res.predict(frame[:1].assign(flag=False)).isna().all(axis=None)
+
+
+# ------------------------------------------------------------------------------------- variances by degrees of freedom
+@pytest.mark.parametrize("name", ["iris__nb", "pima_tr__nb", "wine__nb"])
+def test_unbiased_variances_reference(name):
+    """Multi-precision closed forms, which R's e1071 shares to 14 digits; the likelihood is the maximum."""
+    case, data = references.reference(name)
+    res = NaiveBayes.from_formula(case["formula"], data, divisor="unbiased").fit()
+    v = case["values"]
+    known = v["moment"]
+    for k in v["levels"]:
+        for x in v["features"]:
+            close(res.conditionals[x].loc[k]["var", "estimate"], known["variances"][k][x], 1e-13)
+    close(res.llf_conditional, known["llf_conditional"], rtol=1e-12)
+    close([res.llf, res.aic, res.bic], [v["mle"][what] for what in ("llf", "aic", "bic")], rtol=1e-12)
+    close(res.predict().iloc[known["posterior"]["rows"]], known["posterior"]["mean"], rtol=1e-10, atol=1e-300)
+    close(res.pred_table(), known["confusion"])
+    assert "unbiased (n - 1)" in str(res.summary())
+
+
+def test_unbiased_variances_of_features_with_gaps():
+    """R 4.2.2, e1071 1.7.13: naiveBayes(type ~ bp + skin + bmi, data = Pima.tr2), predict(type = "raw")."""
+    data = pd.read_csv(pathlib.Path(__file__).parents[1] / "data" / "pima_tr2.csv")
+    res = NaiveBayes.from_formula("type ~ bp + skin + bmi", data, divisor="unbiased").fit()
+    sd = {
+        "bp": [11.3911032352800, 11.7992759034252],
+        "skin": [10.8587326591793, 12.3015948629469],
+        "bmi": [6.54678557737769, 5.59462998020286],
+    }
+    for feature, known in sd.items():
+        close(np.sqrt(res.conditionals[feature]["var", "estimate"]), known, 1e-14)
+    yes = [0.239877287256048, 0.163549326345784, 0.257697392447744, 0.506910720029186, 0.333142132953634]
+    close(res.predict(data.iloc[[0, 1, 200, 249, 299]])["Yes"], yes, 1e-13)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("weights", [{}, {"freq_weights": "f"}])
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0"])
+def test_unbiased_variances_are_those_of_a_diagonal_discriminant(pooled, weights, cov_type, tmp_path):
+    """All of QDA or LDA with covariance="diag": coefficients, standard errors, leaving one out, in memory and parts."""
+    iris = references._data("data/iris.csv").assign(f=np.arange(150) % 3 + 1)
+    options = {"divisor": "unbiased", **weights}
+    formula = "species ~ sepal_length + petal_width"
+    model = glmclf.LDA if pooled else glmclf.QDA
+    other = model.from_formula(formula, iris, covariance="diag", **options).fit(cov_type)
+    for data in (iris, lambda: iter([iris[:70], iris[70:]])):
+        res = NaiveBayes.from_formula(formula, data, pooled=pooled, **options).fit(cov_type)
+        bse = other.discriminant.bse.loc[res.discriminant.bse.index]
+        close(res.discriminant.params, other.discriminant.params.loc[bse.index], 1e-10)
+        close(res.discriminant.bse, bse, 1e-9)
+        close(res.llf, other.llf, 1e-12)
+        close(res.error_rates().rates, other.error_rates().rates, 1e-9)
+    res.save(tmp_path / "nb.json")
+    close(glmclf.load(tmp_path / "nb.json").discriminant.bse, bse, 1e-9)
+    x = iris[:7]
+    odds = [r.get_prediction(x, which="linear").summary_frame().filter(like="se") for r in (res, other)]
+    close(*odds, 1e-8)
+    whole = iris.loc[iris.index.repeat(iris.f if weights else 1)]
+    repeated = NaiveBayes.from_formula(formula, whole, pooled=pooled, divisor="unbiased").fit(cov_type)
+    close(repeated.discriminant.bse, res.discriminant.bse, 1e-9)
+
+
+def test_unbiased_variances_are_refused_where_rows_are_not_counted():
+    iris = references._data("data/iris.csv").assign(w=np.linspace(0.5, 2, 150))
+    formula = "species ~ sepal_length + petal_width"
+    with pytest.raises(NotImplementedError, match='divisor="unbiased".*weights='):
+        NaiveBayes.from_formula(formula, iris, divisor="unbiased", weights="w").fit()
+    with pytest.raises(ValueError, match="divisor='n': choose"):
+        NaiveBayes.from_formula(formula, iris, divisor="n")
+    pima, formula = references._data("data/pima_tr.csv"), "type ~ glu + bmi"
+    res = NaiveBayes.from_formula(formula, pima, divisor="unbiased").fit()
+    with pytest.raises(NotImplementedError, match='divisor="mle"'):
+        res.compare_conditional(glmclf.Logit.from_formula(formula, pima).fit())

@@ -5,6 +5,7 @@ import io
 import itertools
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from properties.toys import MODELS, close, make, models, toy
 
 import glmclf
 from glmclf import errors
-from glmclf.errors import CollinearityWarning, PerfectSeparationError, SeparationWarning
+from glmclf.errors import CollinearityWarning, InferenceWarning, PerfectSeparationError, SeparationWarning
 
 NAMES = references.names("separation", (*references.BINARY, "MNLogit"))
 names = pytest.mark.parametrize("name", NAMES)
@@ -647,3 +648,59 @@ def test_the_model_at_infinite_parameters(model):
     both = res.params.mask(res.params.index == "x1", -res.params["d"])
     p = made.predict(both)
     assert np.isnan(p[(data.d * data.x1 > 0)]).all() and np.isfinite(p[(data.d == 0) & (data.x1 != 0)]).all()
+
+
+# --------------------------------------------------------------------------------------------- signs when asked for
+@pytest.fixture
+def programs(monkeypatch):
+    """Linear programs that are solved while a test runs."""
+    from glmclf.core.separation import cone
+
+    seen, solve = [], cone._plain_program
+    monkeypatch.setattr(cone, "_plain_program", lambda *a, **k: seen.append(1) or solve(*a, **k))
+    return seen
+
+
+def separated_classes(p=14, n=28, K=4):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(n), rng.normal(size=(n, p))])
+    return np.arange(n) % K, X
+
+
+def test_signs_are_determined_when_they_are_asked_for(programs):
+    """A fit asks no more than its message names; parameters, covariance and rows that are undecided need no sign."""
+    y, X = separated_classes()
+    model = glmclf.MNLogit(y, X)
+    with pytest.raises(PerfectSeparationError):
+        model.fit(separation="raise")
+    least = len(programs)
+    with pytest.warns(SeparationWarning):
+        res = model.fit()
+    assert len(programs) == 2 * least
+    assert len(res.separation.columns) == 45 and res.cov_params().isna().all().all()
+    np.testing.assert_allclose(res.predict().sum(axis=1), 1.0)
+    assert len(programs) == 2 * least
+    assert res.separation.directions.index.equals(res.cov_params().index) and len(programs) > 2 * least
+
+
+def test_signs_that_take_too_long_are_told(monkeypatch, capsys):
+    from glmclf.core.separation import cone
+    from glmclf.core.separation.deadline import Deadline
+
+    y, X = separated_classes()
+    with pytest.warns(SeparationWarning):
+        res = glmclf.MNLogit(y, X).fit()
+    found = res._state.estimate.cone
+    known = found.sign_of(np.eye(45))
+    asked = replace(found)  # without the rays that earlier questions found
+    signs, late = asked.signs_within(np.eye(45), Deadline(0.0))
+    assert late.any() and np.isnan(signs[late]).all()
+    np.testing.assert_array_equal(signs[~late], known[~late])
+    patient = Deadline()
+    patient._start -= 11.0  # as if it had begun 11 seconds ago
+    np.testing.assert_array_equal(asked.signs_within(np.eye(45), patient)[0], known)
+    said = capsys.readouterr().err
+    assert said.startswith("glmclf: signs of infinite combinations of parameters, 0 of ") and said.count("\n") == 1
+    monkeypatch.setattr(cone, "Deadline", lambda: Deadline(0.0))
+    with pytest.warns(InferenceWarning, match=r"of 45 signs .* not determined within the limit of 30 s"):
+        replace(found).sign_of(np.eye(45))

@@ -10,6 +10,7 @@ rows first.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,26 @@ def beside(X: Columns, Z: ndarray) -> Columns:
         return Sparse(sparse.csr_array(sparse.hstack([X.X, sparse.csr_array(Z)])))
     c = np.arange(Z.shape[1])
     return FactorColumns([*X.pieces, SubtermColumns(np.asfortranarray(Z), None, None, c, np.zeros_like(c))], X.shape[0])
+
+
+class RowLengths:
+    """Squared lengths of rows of X T, (n,), block by block: of factors as the quadratic form of T T', formed once.
+
+    Parameters
+    ----------
+    T : (k, m) ndarray
+    """
+
+    def __init__(self, T: ndarray):
+        self._T = T
+
+    def __call__(self, X: Columns) -> ndarray:
+        """Squared lengths of the rows of a block."""
+        return X.form(self._square) if isinstance(X, FactorColumns) else X.lengths(self._T)
+
+    @cached_property
+    def _square(self) -> ndarray:
+        return self._T @ self._T.T
 
 
 def rows_at_once(X: Columns | Product) -> int:

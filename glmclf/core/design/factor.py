@@ -283,9 +283,8 @@ class FactorColumns:
         """The factors that are not in the joint one."""
         return [part for part in self.coded if self._joint is None or part.numbers is not None]
 
-    def lengths(self, T: ndarray) -> ndarray:
-        """Squared lengths of the rows of X T, (n,), as the quadratic form of T T': its blocks by cell, looked up."""
-        M = T @ T.T
+    def form(self, M: ndarray) -> ndarray:
+        """Quadratic form x' M x of each row, (n,), M symmetric: its blocks by cell, looked up."""
         out = np.einsum("ij,ij->i", self.D @ M[np.ix_(self.at, self.at)], self.D)
         for i, part in enumerate(self.coded):
             if len(self.at):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
+from glmclf.core.design.columns import RowLengths
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
@@ -179,13 +180,14 @@ class AdjustedScore:
         link = self.objective.likelihood.link
         median = self.kind == "median"
         columns, variances = self._inverse_columns(root) if median else (root, np.zeros(0))
+        lengths = RowLengths(root)
 
         def rows(X, y, m, offset, weights):
             total = np.zeros(2 * len(theta) if median else len(theta))
             for x, eta, times in _chunks(X, theta, offset, _product(m, weights), len(theta) if median else 1):
                 t, g = link.terms(eta), link.dlogpdf(eta)
                 w = t.r1 * t.r0 * times
-                h = w * x.lengths(root)
+                h = w * lengths(x)
                 total[: len(theta)] += x.times(0.5 * _times_finite(h, g))
                 if median:
                     c = (t.r1 - t.r0) / 6.0 - 0.5 * g

@@ -188,6 +188,15 @@ class Estimate:
         """Signs of the infinite parameters, NaN where they have none, and 0 of finite ones."""
         return np.zeros(self.reported_size)
 
+    @property
+    def unbounded(self) -> ndarray:
+        """Mask of the infinite parameters, whatever their signs."""
+        return np.zeros(self.reported_size, dtype=bool)
+
+    def moves(self, R: ndarray) -> ndarray:
+        """Mask of the infinite combinations, rows of R (., p), whatever their signs."""
+        return np.zeros(len(R), dtype=bool)
+
     def signs(self, R: ndarray) -> ndarray:
         """Signs of infinite combinations, rows of R (., p), NaN where they have none, and 0 of finite ones."""
         return np.zeros(len(R))

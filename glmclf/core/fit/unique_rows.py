@@ -71,18 +71,12 @@ def distinct_rows(
 
     Their responses and trials are what the rows that are equal to each add up to, with their weights in them.
     """
-    n = X.shape[0]
-    if n < MIN_ROWS_TO_SEARCH or not isinstance(X, Dense | FactorColumns):
-        return None
-    found = _numbered(_digits(X, offset), n, n_threads)
+    found = _kinds(X, offset, n_threads)
     if found is None:
         return None
-    key, size = found
-    counts = _counts(likelihood, key, size, y, trials, weights, n_threads)
-    rows = _places(key, size, n_threads)
+    key, rows = found
     there = rows > 0
-    if MIN_ROWS_PER_UNIQUE * np.count_nonzero(there) > n:
-        return None
+    counts = _counts(likelihood, key, len(rows), y, trials, weights, n_threads)
     rows, counts = rows[there] - 1, counts[there]
     y = counts if isinstance(likelihood, Multinomial) else counts[:, 1]
     return Observations(taken(X, rows), y, counts.sum(axis=1), None if offset is None else offset[rows], None)
@@ -91,18 +85,24 @@ def distinct_rows(
 def equal_rows(X: Any) -> tuple[ndarray, ndarray] | None:
     """Place of one row of each kind, (u,), and the kind of each row, (n,); None unless they are
     found cheaply and few."""
-    n = X.shape[0]
-    found = None
-    if n >= MIN_ROWS_TO_SEARCH and isinstance(X, Dense | FactorColumns):
-        found = _numbered(_digits(X, None), n, None)
+    found = _kinds(X, None, None)
     if found is None:
         return None
-    key, size = found
-    rows = _places(key, size, None)
+    key, rows = found
     there = rows > 0
-    if MIN_ROWS_PER_UNIQUE * np.count_nonzero(there) > n:
-        return None
     return rows[there] - 1, (np.cumsum(there) - 1).astype(np.int32)[key]
+
+
+def _kinds(X: Any, offset: ndarray | None, n_threads: int | None) -> tuple[ndarray, ndarray] | None:
+    """The number of each row's kind, (n,), and the place of a row of each number, from 1 on, 0 where there is none."""
+    n = X.shape[0]
+    if n < MIN_ROWS_TO_SEARCH or not isinstance(X, Dense | FactorColumns):
+        return None
+    found = _numbered(_digits(X, offset), n, n_threads)
+    if found is None:
+        return None
+    rows = _places(*found)
+    return None if MIN_ROWS_PER_UNIQUE * np.count_nonzero(rows) > n else (found[0], rows)
 
 
 def taken(X: Dense | FactorColumns, rows: ndarray) -> Dense | FactorColumns:
@@ -175,7 +175,7 @@ def _numbered(digits: Iterator[RadixColumn | None], n: int, n_threads: int | Non
 
 def _reduced(key: ndarray, size: int, n_threads: int | None) -> int:
     """Renumber the keys that occur, in place; returns how many do."""
-    there = _places(key, size, n_threads) > 0
+    there = _places(key, size) > 0
     place = (np.cumsum(there) - 1).astype(np.int32)
 
     def renumber(key):
@@ -186,7 +186,7 @@ def _reduced(key: ndarray, size: int, n_threads: int | None) -> int:
     return int(there.sum())
 
 
-def _places(key: ndarray, size: int, n_threads: int | None) -> ndarray:
+def _places(key: ndarray, size: int) -> ndarray:
     """One row, from 1, that has each number; 0 for a number that no row has."""
     rows = np.zeros(size, dtype=np.int64)
     chunk = _chunk(size)

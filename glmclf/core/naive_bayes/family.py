@@ -235,6 +235,11 @@ class Family:
         """Rows outside the domain of the family."""
         raise NotImplementedError
 
+    @property
+    def mle(self) -> Family:
+        """The family whose estimates maximise the likelihood, where this one's divide by degrees of freedom."""
+        return self
+
     def k_params(self, K: int) -> int:
         """Number of parameters of all features in K classes; K = 1 is the null model."""
         return K * self.p * self.free

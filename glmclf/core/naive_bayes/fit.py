@@ -74,11 +74,16 @@ def grouped(families: Iterable[Family]) -> tuple[Family, ...]:
     groups: list[Family] = []
     for family in families:
         last = groups[-1] if groups else None
-        if isinstance(family, GaussianFamily) and isinstance(last, GaussianFamily) and family.pooled == last.pooled:
+        if isinstance(family, GaussianFamily) and isinstance(last, GaussianFamily) and alike(family, last):
             groups[-1] = replace(last, p=last.p + family.p)
         else:
             groups.append(family)
     return tuple(groups)
+
+
+def alike(a: GaussianFamily, b: GaussianFamily) -> bool:
+    """Whether two families differ in the number of features only."""
+    return replace(a, p=b.p) == b
 
 
 def packed(groups: Sequence[Family], values: Sequence[Any]) -> list[Any]:
@@ -479,8 +484,14 @@ class NaiveBayesFit:
 
     @cached_property
     def llf_parts(self) -> ndarray:
-        """Log-likelihood of each feature in each class, (K, p), at the estimates."""
-        return np.concatenate([f.loglik(s) for f, s in zip(self.features, self.statistics)], axis=1)
+        """Log-likelihood of each feature in each class, (K, p), at the maximum, or the estimates where smoothed."""
+        parts = zip(self.features, self.statistics)
+        return np.concatenate([self._likeliest(f, s).loglik(s) for f, s in parts], axis=1)
+
+    def _likeliest(self, fitted: Fitted, statistics: Statistics) -> Fitted:
+        """The estimates that the likelihood is taken at: the maximum, whatever the divisor of variances."""
+        family = fitted.family
+        return fitted if family.mle == family else family.mle.fit(statistics, self.smoothing)
 
     @property
     def llf_priors(self) -> float:
@@ -503,7 +514,7 @@ class NaiveBayesFit:
 
         A table's is the G^2 of class by level.
         """
-        own = np.concatenate([f.fit(s).loglik(s).sum(axis=0) for f, s in zip(self.families, self.statistics)])
+        own = np.concatenate([f.mle.fit(s).loglik(s).sum(axis=0) for f, s in zip(self.families, self.statistics)])
         df = [(f.k_params(self.K) - f.k_params(1)) // f.p for f in self.families for _ in range(f.p)]
         return 2 * (own - _null(self.families, self.statistics, 0.0)), np.array(df)
 
@@ -569,7 +580,7 @@ def _fixed(family: Family) -> bool:
 def _null(families: Sequence[Family], statistics: Sequence[Statistics], smoothing: float) -> ndarray:
     """Log-likelihood of each feature with one law for all classes, (p,)."""
     one = [s.together() for s in statistics]
-    return np.concatenate([f.fit(s, smoothing).loglik(s)[0] for f, s in zip(families, one)])
+    return np.concatenate([f.mle.fit(s, smoothing).loglik(s)[0] for f, s in zip(families, one)])
 
 
 def _place(own: ndarray, fitted: Fitted, span: slice, used: ndarray) -> None:

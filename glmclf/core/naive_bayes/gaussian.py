@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,11 +38,12 @@ class GaussianFamily(Family):
     """Normal features, p of them as one (n, p) matrix (or one as (n,)): T = (x, x^2), a variance a class.
 
     With `pooled=True` the classes share each feature's variance and T = x. The estimates are class means and mean
-    squares (divisor n).
+    squares: `divisor` n or, "unbiased", n - 1 (pooled N - K, N and n the rows that have the feature).
     """
 
     p: int = 1
     pooled: bool = False
+    divisor: str = "mle"
     name: str = field(default="gaussian", init=False)
 
     @property
@@ -57,11 +58,16 @@ class GaussianFamily(Family):
     def fit(self, statistics: ClassSquares, smoothing: float = 0.0) -> Fitted:
         n, squares = statistics.n, statistics.squares
         if self.pooled:
-            variance = np.broadcast_to(ratio(squares.sum(axis=0), n.sum(axis=0)), n.shape)
-        else:
-            variance = ratio(squares, n)
+            n, squares = (np.broadcast_to(a.sum(axis=0), a.shape) for a in (n, squares))
+        lost = 0.0 if self.divisor == "mle" else float(len(n)) if self.pooled else 1.0
+        df = n - lost
+        fitted = FittedPooledGaussian if self.pooled else FittedGaussian
         centre = statistics.together().mean[0]
-        return (FittedPooledGaussian if self.pooled else FittedGaussian)(self, n, statistics.mean, variance, centre)
+        return fitted(self, statistics.n, statistics.mean, ratio(squares, df), centre, df)
+
+    @property
+    def mle(self) -> GaussianFamily:
+        return replace(self, divisor="mle")
 
     def defects(self, statistics: ClassSquares, smoothing: float = 0.0) -> list[Defect]:
         found = [Defect("no observed value in a class", int(j), int(k)) for k, j in np.argwhere(statistics.n == 0)]
@@ -158,11 +164,13 @@ def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> C
 
 @dataclass(frozen=True)
 class FittedGaussian(Fitted):
-    """Means and variances (K, p) of normal features; `centre` (p,) is the grand mean."""
+    """Means and variances (K, p) of normal features; `centre` (p,) is the grand mean, `df` (K, p) the divisor of the
+    variances."""
 
     mean: ndarray
     variance: ndarray
     centre: ndarray
+    df: ndarray
 
     @cached_property
     def _sd(self) -> ndarray:
@@ -236,7 +244,16 @@ class FittedGaussian(Fitted):
         V[..., 1, 1] = o + 2 * g**2
         V[..., 1, 2] = V[..., 2, 1] = -o * g
         V[..., 2, 2] = 0.5 * o**2
-        return V / self.n[..., None, None]
+        V /= self.n[..., None, None]
+        if self.family.divisor != "mle":  # the part of the variances has their degrees of freedom
+            v = np.stack([0.5 * (kappa - 1), -g, 0.5 * o], axis=-1)
+            V += 2 * v[..., :, None] * v[..., None, :] * self._more[..., None, None]
+        return V
+
+    @cached_property
+    def _more(self) -> ndarray:
+        """What an unbiased divisor adds to the inverse number of rows behind a variance, (K, p)."""
+        return 1 / self.df - 1 / self.n
 
     def _z(self, X: ndarray, k: int) -> ndarray:
         return (X - self.mean[k]) / self._sd[k]
@@ -246,21 +263,26 @@ class FittedGaussian(Fitted):
         out = np.empty((len(X), self.K))
         for k in range(self.K):
             # 0 + of missing values only
-            out[:, k] = np.nansum((1 + self._z(X, k) ** 4) / (2 * self.n[k]), axis=1)
+            z = self._z(X, k)
+            v = (1 + z**4) / (2 * self.n[k])
+            if self.family.divisor != "mle":
+                v += 0.5 * (z * z - 1) ** 2 * self._more[k]
+            out[:, k] = np.nansum(v, axis=1)
         return out
 
     def influence(self, values: ndarray, y: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
         mean, sd = self.mean[y], self._sd[y]
         z = (X - mean) / sd
-        t, u = mean / sd, z * z - 1
+        # the ratio of n to the divisor is held, so that influences sum to 0
+        t, u = mean / sd, z * z * (self.n / self.df)[y] - 1
         psi = np.stack([0.5 * u * (t * t - 1) - t * z, (z - t * u) / sd, 0.5 * u / sd**2], axis=-1)
         return np.where(np.isnan(X)[..., None], 0.0, psi)
 
     def estimates(self) -> list[Estimates]:
         return [
             Estimates("mean", None, self.mean, self._sd / np.sqrt(self.n)),
-            Estimates("variance", None, self.variance, self.variance * np.sqrt(2 / self.n)),
+            Estimates("variance", None, self.variance, self.variance * np.sqrt(2 / self.df)),
         ]
 
     def sample(self, rng: Generator, k: int, size: int) -> ndarray:
@@ -270,10 +292,6 @@ class FittedGaussian(Fitted):
 @dataclass(frozen=True)
 class FittedPooledGaussian(FittedGaussian):
     """Normal features whose classes share the variance: T = x; -log(sigma^2)/2 is common and left out of -A."""
-
-    @property
-    def _rows(self) -> ndarray:
-        return self.n.sum(axis=0)
 
     def statistic(self, values: ndarray) -> ndarray:
         return np.asarray(_matrix(values), dtype=float)[..., None]
@@ -296,7 +314,7 @@ class FittedPooledGaussian(FittedGaussian):
         return np.concatenate([parts[..., None], slopes], axis=-1)
 
     def shared_loadings(self) -> ndarray:
-        return -self._directions() * np.sqrt(2 / self._rows)[:, None]
+        return -self._directions() * np.sqrt(2 / self.df[0])[:, None]
 
     def score_variance(self, values: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
@@ -310,7 +328,7 @@ class FittedPooledGaussian(FittedGaussian):
         # d_k^2 - d_0^2 = -2 beta_k (x - h_k): no cancellation far from both
         midpoint = 0.5 * (self.mean[1:] + self.mean[0])
         slopes = (self.mean[1:] - self.mean[0]) / self.variance[0]
-        loadings = -2 * (X[:, None, :] - midpoint) * slopes / np.sqrt(2 * self._rows)
+        loadings = -2 * (X[:, None, :] - midpoint) * slopes / np.sqrt(2 * self.df[0])
         return np.where(np.isnan(loadings), 0.0, loadings)
 
     def influence(self, values: ndarray, y: ndarray) -> ndarray:
@@ -321,10 +339,11 @@ class FittedPooledGaussian(FittedGaussian):
 
     def shared_influence(self, values: ndarray, y: ndarray) -> tuple[ndarray, ndarray]:
         X = np.asarray(_matrix(values), dtype=float)
-        z = ((X - self.mean[y]) / self._sd[0]) ** 2 - 1
-        return np.where(np.isnan(X), 0.0, z / self._rows), -self._directions()
+        n = self.n.sum(axis=0)
+        z = ((X - self.mean[y]) / self._sd[0]) ** 2 * (n / self.df[0]) - 1
+        return np.where(np.isnan(X), 0.0, z / n), -self._directions()
 
     def estimates(self) -> list[Estimates]:
         means, _ = super().estimates()
         variance = self.variance[:1]
-        return [means, Estimates("variance", None, variance, variance * np.sqrt(2 / self._rows))]
+        return [means, Estimates("variance", None, variance, variance * np.sqrt(2 / self.df[0]))]

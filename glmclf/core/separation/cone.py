@@ -18,8 +18,9 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.triangular import qr_factor
+from glmclf.core.separation.deadline import SIGN_SECONDS, Deadline, OutOfTime
 from glmclf.core.separation.rows import MAX_TIE_SHARE, ScaledRows, directions
-from glmclf.errors import EstimationError
+from glmclf.errors import EstimationError, InferenceWarning, warn
 
 HIGHS_TOL = 1e-7  # feasibility tolerance of HiGHS
 SURE_GAIN = 1e2 * HIGHS_TOL  # gain in a program's answer above which the program's tolerance cannot have made it
@@ -109,6 +110,17 @@ class RecessionCone:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         return self.sign_of(np.eye(len(self.basis)))
 
+    @cached_property
+    def moved(self) -> ndarray:
+        """Mask of the parameters that some direction changes, (p,); their signs are another question."""
+        return self.moves(np.eye(len(self.basis)))
+
+    def moves(self, R: ndarray) -> ndarray:
+        """Mask of the combinations R d of the parameters (., p) that some direction changes."""
+        R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
+        moved: ndarray = (np.abs(R @ self.basis) > self.noise * (np.abs(R) @ np.abs(self.basis))).any(axis=1)
+        return moved
+
     def mapped(self, A: ndarray) -> RecessionCone:
         """The recession cone of the parameters A theta, a linear map of those of this cone."""
         moved = A @ self.basis
@@ -118,12 +130,24 @@ class RecessionCone:
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
 
-        0 for a row of R that is not finite, of which nothing can be said.
+        0 for a row of R that is not finite, of which nothing can be said; NaN, with a warning, where the sign was not
+        determined in `SIGN_SECONDS`.
         """
+        signs, open_ = self.signs_within(R, Deadline())
+        if open_.any():
+            warn(
+                f"of {len(R)} signs of infinite combinations of parameters {int(open_.sum())} were not determined "
+                f"within the limit of {SIGN_SECONDS:g} s (NaN): inf, -inf or neither",
+                InferenceWarning,
+            )
+        return signs
+
+    def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
+        """Signs as of `sign_of`, and the mask of those that were not determined in time, which are NaN."""
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
         T[(np.abs(T) <= self.noise * size).all(axis=1)] = 0.0
-        out = np.zeros(len(R))
+        out, open_ = np.zeros(len(R)), np.zeros(len(R), dtype=bool)
         largest = np.abs(T).max(axis=1, initial=0.0)
         rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
         noise = np.maximum(self.noise, rounding)  # differences of large numbers, from far origins
@@ -131,10 +155,16 @@ class RecessionCone:
         _, first, of = np.unique(np.round(T, DIRECTION_DECIMALS) + 0.0, axis=0, return_index=True, return_inverse=True)
         T, noise = T[first], noise[first]
         known = self._known(T, noise)
-        found = np.array([self._sign(t, float(e), k) for t, e, k in zip(T, noise, known)])
+        found, late = np.full(len(T), np.nan), np.zeros(len(T), dtype=bool)
+        for i, (t, e, k) in enumerate(zip(T, noise, known, strict=True)):
+            deadline.tell(i, len(T))
+            try:
+                found[i] = self._sign(t, float(e), k, deadline)
+            except OutOfTime:
+                late[i] = True
         if len(found):
-            out = found[np.ravel(of)]
-        return out
+            out, open_ = found[np.ravel(of)], late[np.ravel(of)]
+        return out, open_
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of parameters over the cone, of those that are not 0 the first `count` alone; NaN
@@ -148,7 +178,7 @@ class RecessionCone:
                 break
         return out
 
-    def _sign(self, t: ndarray, noise: float, known: ndarray) -> float:
+    def _sign(self, t: ndarray, noise: float, known: ndarray, deadline: Deadline) -> float:
         """Sign of t'x over the cone of `facets`, t known but for `noise`; `known` is what `_known` found of t."""
         if not t.any():
             return 0.0
@@ -164,10 +194,11 @@ class RecessionCone:
             values, least = t @ rays, max(noise, rounding) * np.abs(t).sum()
             up, down = (bool((s * values > least).any()) for s in (1.0, -1.0))
         else:
-            up, down = (self._reaches(s * t, noise) if np.isnan(k) else bool(k) for s, k in zip((1.0, -1.0), known))
+            sides = zip((1.0, -1.0), known, strict=True)
+            up, down = (self._reaches(s * t, noise, deadline) if np.isnan(k) else bool(k) for s, k in sides)
         return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
 
-    def _reaches(self, t: ndarray, noise: float) -> bool:
+    def _reaches(self, t: ndarray, noise: float, deadline: Deadline) -> bool:
         """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
 
         The program has the facets that mattered before; those that its answer violates are added.
@@ -175,7 +206,7 @@ class RecessionCone:
         if any(ray @ t > max(SURE_GAIN, noise) for ray in self._rays):
             return True
         while True:
-            x = _plain_program(OBJECTIVE_SCALE * t, self._active[0])
+            x = _plain_program(OBJECTIVE_SCALE * t, self._active[0], seconds=deadline.left)
             if x is None or t @ x <= noise:
                 return False
             worst = _violated(self.facets, x, 0.0)[:MAX_ROWS_PER_QUESTION]
@@ -183,7 +214,7 @@ class RecessionCone:
                 break
             self._active[0] = np.vstack([self._active[0], self.facets[worst]])
         if t @ x <= SURE_GAIN:  # where the program's tolerance may have made it
-            x = _refined(OBJECTIVE_SCALE * t, self.facets, x)
+            x = _refined(OBJECTIVE_SCALE * t, self.facets, x, deadline)
             return x is not None and float(t @ x) > noise and (self.facets @ x).min() > -self.noise
         self._rays.append(x)
         return True
@@ -617,17 +648,17 @@ def _null_space_and_rounding(rows: ndarray, tie: float) -> tuple[ndarray, float]
     return W[null].T, rounding
 
 
-def _solve(c, A, lower=None, low=-1.0, high=1.0) -> ndarray | None:
+def _solve(c, A, lower=None, low=-1.0, high=1.0, deadline: Deadline | None = None) -> ndarray | None:
     """Solution of a linear program, the argmax of c'b over A b >= lower (0), low <= b <= high.
 
     Of many rows few matter: the program begins with some, and those that its answer violates are added.
     """
     lower = np.zeros(len(A)) if lower is None else lower
     if len(A) <= 4 * MAX_ROWS_PER_ROUND:
-        return _plain_program(c, A, lower, low, high)
+        return _plain_program(c, A, lower, low, high, None if deadline is None else deadline.left)
     active = np.arange(0, len(A), len(A) // MAX_ROWS_PER_ROUND)
     while True:
-        b = _plain_program(c, A[active], lower[active], low, high)
+        b = _plain_program(c, A[active], lower[active], low, high, None if deadline is None else deadline.left)
         if b is None:
             return None
         worst = _violated(A, b, lower)
@@ -643,19 +674,25 @@ def _violated(A: ndarray, b: ndarray, lower) -> ndarray:
     return wrong[np.argsort(rest[wrong], kind="stable")[:MAX_ROWS_PER_ROUND]]
 
 
-def _plain_program(c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0) -> ndarray | None:
+def _plain_program(
+    c, A, lower: Any = 0.0, low: Any = -1.0, high: Any = 1.0, seconds: float | None = None
+) -> ndarray | None:
+    """Solution of a linear program, None where there is none; `OutOfTime` where it takes longer than `seconds`."""
     from scipy.optimize import linprog
 
     bounds = np.column_stack(np.broadcast_arrays(low, high, c)[:2])
     lower = np.broadcast_to(lower, len(A))
     for presolve in (True, False):  # which takes rows that differ by 1e-9 for parallel
-        found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs", options={"presolve": presolve})
+        options = {"presolve": presolve} | ({} if seconds is None else {"time_limit": seconds})
+        found = linprog(-c, A_ub=-A, b_ub=-lower, bounds=bounds, method="highs", options=options)
         if found.status == 0:
             return found.x
+        if found.status == 1 and seconds is not None:
+            raise OutOfTime
     return None
 
 
-def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
+def _refined(c: ndarray, A: ndarray, b: ndarray, deadline: Deadline | None = None) -> ndarray | None:
     """The answer b of a program moved until A b >= 0 to rounding, or as near as programs come; None where it is 0.
 
     The program is solved again for the correction, in units of what is violated (Gleixner, Steffy & Wolter 2016).
@@ -670,7 +707,8 @@ def _refined(c: ndarray, A: ndarray, b: ndarray) -> ndarray | None:
             break
         unit = max(1e-6 * unit, -float(rest.min()))
         far = min(MAX_CORRECTION_SCALE, 1.0 / unit)
-        step = _solve(c, A, -rest / unit, np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far))
+        low, high = np.maximum((-1.0 - b) / unit, -far), np.minimum((1.0 - b) / unit, far)
+        step = _solve(c, A, -rest / unit, low, high, deadline)
         if step is None:
             break
         b = b + unit * step

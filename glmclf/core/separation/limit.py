@@ -87,6 +87,15 @@ class LimitEstimate(Estimate):
         """Signs of the infinite parameters, NaN where directions of both signs change them, and 0 of finite ones."""
         return self.cone.signs
 
+    @property
+    def unbounded(self) -> ndarray:
+        """Mask of the infinite parameters, whatever their signs."""
+        return self.cone.moved
+
+    def moves(self, R: ndarray) -> ndarray:
+        """Mask of the infinite combinations, whatever their signs."""
+        return self.cone.moves(R)
+
     def signs(self, R: ndarray) -> ndarray:
         """Signs of infinite combinations, NaN where directions of both signs change them, and 0 of finite ones."""
         return self.cone.sign_of(R)

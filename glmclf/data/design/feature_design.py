@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.data.derivatives.design import refuse_variable
 from glmclf.data.design.arrays import Dropped, array_columns, column_names, is_frame, rows_by_place
@@ -269,8 +270,7 @@ class FeatureDesign(TableDesign):
         DataError
             A column that is not there, or holds another kind of values.
         """
-        if unknown not in ("raise", "missing"):
-            raise ValueError(f'unknown={unknown!r}: choose "raise" or "missing".')
+        check_choice("unknown", unknown, ("raise", "missing"))
         columns, n = self._columns_of(newdata)
         with naming_rows(n, table_of(newdata).index if self.formula is not None else None):
             return self.of_columns(columns, n, unknown)

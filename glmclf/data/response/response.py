@@ -21,8 +21,86 @@ from glmclf.errors import DataError
 MAX_COUNTED_NUMBERS = 20  # distinct numbers of a response that are counted
 
 
+class Response:
+    """Base class of responses: labels of places among the levels, and the places or counts of more rows."""
+
+    kind: str
+    levels: list[Any]
+    dtype: Any
+
+    def decode(self, codes: Any, missing: Any = None) -> Any:
+        """Labels in the data's own dtype, from places in `levels`.
+
+        Parameters
+        ----------
+        codes : (n,) array-like of whole numbers or bool
+            Place of each row's label; of a binary response whether it is the event.
+        missing : (n,) bool array-like, optional
+            Rows without a class: NaN, None or NA, as the dtype has it.
+
+        Returns
+        -------
+        (n,) ndarray, Categorical or extension array
+            One label a row.
+        """
+        codes = np.array(codes, dtype=np.intp)
+        some = missing is not None and np.any(missing)
+        if some:
+            codes[np.asarray(missing, dtype=bool)] = -1
+        labels = pd.Series(self.levels, dtype=self.dtype).array
+        if isinstance(self.dtype, np.dtype):
+            labels = np.asarray(labels)
+            labels = labels.astype(object) if some and not self._has_room_for_missing else labels
+            return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
+        return labels.take(codes, allow_fill=bool(some))
+
+    def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
+        """The response of more rows as `y` and `trials`, by the levels of this one.
+
+        Parameters
+        ----------
+        names : list of str
+            Name of the response, or of the counts.
+        values : list of (n,) array-like
+        index : Index
+            Labels of the rows, for messages.
+
+        Raises
+        ------
+        DataError
+            Values that the response cannot have.
+        UnseenLevelError
+            A label that is none of its levels.
+        """
+        if self.kind == "counts":
+            counts = self.counts(names, values, index)
+            return self._of_counts(counts), counts.sum(axis=1)
+        return self._of_places(fractions_or_places(self, names, values, index)), None
+
+    @property
+    def _has_room_for_missing(self) -> bool:
+        """Whether numpy makes a missing label of the dtype by itself, as whole numbers become floats with a NaN."""
+        return False
+
+    def counts(self, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
+        """Observations of each level, in their order, in more rows, (n, K); see `code`."""
+        raise NotImplementedError
+
+    def _of_counts(self, counts: ndarray) -> ndarray:
+        """Counts of levels as `y` has them."""
+        raise NotImplementedError
+
+    def _of_places(self, found: ndarray) -> ndarray:
+        """Fractions, or places among the levels, as `y` has them."""
+        return found
+
+    def without_rows(self: Any) -> Any:
+        """The labels alone, for predictions."""
+        return replace(self, y=None, trials=None)
+
+
 @dataclass
-class BinaryResponse:
+class BinaryResponse(Response):
     """A response of successes and failures.
 
     Attributes
@@ -150,59 +228,17 @@ class BinaryResponse:
             event = int(event)
         return f"P({self.name} = {event!r})"
 
-    def decode(self, mask: Any, missing: Any = None) -> Any:
-        """Labels in the data's own dtype: the event where `mask` is true.
-
-        Parameters
-        ----------
-        mask : (n,) bool array-like
-            Whether each row is classified as an event.
-        missing : (n,) bool array-like, optional
-            Rows without a class: NaN, None or NA, as the dtype has it.
-
-        Returns
-        -------
-        (n,) ndarray, Categorical or extension array
-            One label a row.
-        """
-        codes = np.asarray(mask, dtype=bool).astype(np.intp)
-        some = missing is not None and np.any(missing)
-        if some:
-            codes[np.asarray(missing, dtype=bool)] = -1
-        labels = pd.Series(self.levels, dtype=self.dtype).array
-        if isinstance(self.dtype, np.dtype):
-            labels = np.asarray(labels)
-            labels = labels.astype(object) if some and self.dtype.kind == "b" else labels
-            return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
-        return labels.take(codes, allow_fill=bool(some))
-
     @property
     def count_names(self) -> list[str]:
         """Terms that count the levels."""
         return self.name.split(" + ")
 
-    def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
-        """The response of more rows as `y` and `trials`, by the levels of this one.
+    @property
+    def _has_room_for_missing(self) -> bool:
+        return self.dtype.kind != "b"
 
-        Parameters
-        ----------
-        names : list of str
-            Name of the response, or of the counts.
-        values : list of (n,) array-like
-        index : Index
-            Labels of the rows, for messages.
-
-        Raises
-        ------
-        DataError
-            Values that the response cannot have.
-        UnseenLevelError
-            A label that is none of its levels.
-        """
-        if self.kind == "counts":
-            counts = self.counts(names, values, index)
-            return counts[:, 1], counts.sum(axis=1)
-        return fractions_or_places(self, names, values, index), None
+    def _of_counts(self, counts: ndarray) -> ndarray:
+        return counts[:, 1]
 
     def counts(self, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
         """Observations of each level in more rows, (n, 2); see `code`."""
@@ -211,13 +247,9 @@ class BinaryResponse:
         found = fractions_or_places(self, names, values, index)
         return np.column_stack([1 - found, found]) if self.kind == "fraction" else np.eye(2)[found]
 
-    def without_rows(self) -> BinaryResponse:
-        """The labels alone, for predictions."""
-        return BinaryResponse(None, None, self.kind, self.name, list(self.levels), self.dtype, list(self.notes))
-
 
 @dataclass
-class MultinomialResponse:
+class MultinomialResponse(Response):
     """A response of several classes.
 
     Attributes
@@ -340,56 +372,22 @@ class MultinomialResponse:
         """Name of what is modelled, as ``P(mode = level), base 'bus'``."""
         return f"P({self.name} = level) against {self.reference!r}"
 
-    def decode(self, codes: Any, missing: Any = None) -> Any:
-        """Labels in the data's own dtype, from positions in `levels`; missing where `missing` is true."""
-        codes = np.array(codes, dtype=np.intp)
-        some = missing is not None and np.any(missing)
-        if some:
-            codes[np.asarray(missing, dtype=bool)] = -1
-        labels = pd.Series(self.levels, dtype=self.dtype).array
-        if isinstance(self.dtype, np.dtype):
-            labels = np.asarray(labels)
-            return pd.api.extensions.take(labels.astype(object) if some else labels, codes, allow_fill=bool(some))
-        return labels.take(codes, allow_fill=bool(some))
-
     @property
     def count_names(self) -> list[str]:
         """Terms that count the levels."""
         return [str(level) for level in self.levels]
 
-    def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
-        """The response of more rows as `y` and `trials`, by the levels of this one.
+    def _of_counts(self, counts: ndarray) -> ndarray:
+        return counts[:, self._order]
 
-        Parameters
-        ----------
-        names : list of str
-            Name of the response, or of the counts.
-        values : list of (n,) array-like
-        index : Index
-            Labels of the rows, for messages.
-
-        Raises
-        ------
-        DataError
-            Values that the response cannot have.
-        UnseenLevelError
-            A label that is none of its levels.
-        """
-        if self.kind == "counts":
-            counts = self.counts(names, values, index)
-            return counts[:, self._order], counts.sum(axis=1)
-        found = fractions_or_places(self, names, values, index)
-        return np.argsort(self._order).astype(narrowest(len(self.levels)))[found], None
+    def _of_places(self, found: ndarray) -> ndarray:
+        return np.argsort(self._order).astype(narrowest(len(self.levels)))[found]
 
     def counts(self, names: list[str], values: list[Any], index: pd.Index) -> ndarray:
         """Observations of each level, in their order, in more rows, (n, K); see `code`."""
         if self.kind == "counts":
             return counts_of_levels(self.levels, names, values, index)
         return np.eye(len(self.levels))[fractions_or_places(self, names, values, index)]
-
-    def without_rows(self) -> MultinomialResponse:
-        """The labels alone, for predictions."""
-        return replace(self, y=None, trials=None)
 
 
 def packed(response: Any) -> Any:

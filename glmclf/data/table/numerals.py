@@ -91,9 +91,14 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
     {'comma': ['1,5'], 'plain': ['2']}
     >>> numerals(["a1", "b2", "12"]) is None
     True
+    >>> numerals(["007", "008", "012"]) is None
+    True
     """
     if not values or not all(isinstance(value, str) for value in values):
         return None
+    if len({len(value) for value in values}) == 1 < len(values[0]) and all(map(str.isdecimal, values)):
+        if any(value.startswith("0") for value in values):
+            return None  # codes of a fixed width, 007
     kinds: dict[str, list[str]] = {}
     words, units = [], set()
     for value in values:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.columns import RowLengths
 from glmclf.core.likelihood.objective import Largest, Objective
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ROW_ENTRIES, RowsError, instead, score_and_weight
 
@@ -66,8 +67,8 @@ class Leverages:
     def largest(self) -> float:
         """Largest h of all rows; a pass."""
 
-        def rows(*block: Any) -> Largest:
-            _, _, W, G = self._of_rows(*block)
+        def rows(X: Any, *rest: Any) -> Largest:
+            _, W, G = self._of_rows(X, *rest)
             return Largest((W * G).sum(axis=(1, 2)).max())
 
         return float(self._blocks().sum(rows))
@@ -88,13 +89,17 @@ class Leverages:
         p, frequency, unit = len(self.theta), self.frequency, self.objective.unit
         delta = rule(self)
 
-        def rows(*block: Any) -> _Meat:
-            A, u, W, G = self._of_rows(*block)
-            weights = block[4]
+        def rows(X: Any, y: Any, m: Any, offset: Any, weights: Any) -> _Meat:
+            u, W, G = self._of_rows(X, y, m, offset, weights)
             v, single = _divided(u, W, G, delta)
-            S = (v[:, :, None] * A[:, None, :]).reshape(len(A), p) / (1.0 if frequency else unit)
-            meat = (S.T if weights is None or not frequency else S.T * weights) @ S
-            return _Meat(meat, len(A), np.flatnonzero(single))
+            v = v / (1.0 if frequency else unit)
+            times = weights if frequency and weights is not None else np.ones(len(v))
+            if v.shape[1] == 1:
+                meat = X.gram(times * v[:, 0] ** 2)
+            else:
+                S = (v[:, :, None] * X.toarray()[:, None, :]).reshape(len(v), p)
+                meat = (S.T * times) @ S
+            return _Meat(meat, len(v), np.flatnonzero(single))
 
         found = self._blocks().sum(rows)
         if len(found.ones):
@@ -106,18 +111,26 @@ class Leverages:
         return found.total
 
     def _blocks(self) -> Any:
-        """Rows in blocks whose arrays (n, q, p) are not too large."""
+        """Rows in blocks whose arrays (n, q, p), of several equations, are not too large."""
         blocks, numbers_a_row = self.objective.blocks, len(self.theta) * self.objective.likelihood.n_eta
+        if self.objective.likelihood.n_eta == 1:
+            return blocks
         return blocks.rechunk(max(16, min(blocks.size, MAX_ROW_ENTRIES // numbers_a_row)))
 
-    def _of_rows(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-        """X as an array, the score factor (n, q), W and G (n, q, q) of rows."""
-        A, p, q = X.toarray(), len(self.theta), self.objective.likelihood.n_eta
-        u, W = score_and_weight(self.objective.likelihood, A, y, m, offset, self.theta)
+    @cached_property
+    def _lengths(self) -> RowLengths:
+        return RowLengths(self.root)
+
+    def _of_rows(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray, ndarray]:
+        """The score factor (n, q), W and G (n, q, q) of rows."""
+        p, q = len(self.theta), self.objective.likelihood.n_eta
+        u, W = score_and_weight(self.objective.likelihood, X, y, m, offset, self.theta)
         if weights is not None and not self.frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
-        Z = np.tensordot(A, self.root.reshape(q, A.shape[1], p), axes=(1, 1))
-        return A, u, W, Z @ Z.transpose(0, 2, 1)
+        if q == 1:
+            return u, W, self._lengths(X)[:, None, None]
+        Z = np.tensordot(X.toarray(), self.root.reshape(q, X.shape[1], p), axes=(1, 1))
+        return u, W, Z @ Z.transpose(0, 2, 1)
 
 
 #: what a covariance makes of the leverages of an estimate: the function from h of some rows to their powers delta

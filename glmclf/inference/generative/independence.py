@@ -199,7 +199,8 @@ def joined(
         together = law.fit(law.statistics(codes, y, w, fit.K), fit.smoothing).log_density(codes)
     elif all(isinstance(f, GaussianFamily) for f in families):
         both = ~(np.isnan(a) | np.isnan(b))
-        found = _bivariate(np.column_stack([a, b]), y, w, fit.K, both, families[0].pooled)
+        lost = 0.0 if families[0].divisor == "mle" else float(fit.K) if families[0].pooled else 1.0
+        found = _bivariate(np.column_stack([a, b]), y, w, fit.K, both, families[0].pooled, lost)
         if found is None:
             return None
         together = found
@@ -209,7 +210,9 @@ def joined(
         return np.where(both[:, None], together - apart, 0.0)
 
 
-def _bivariate(X: ndarray, y: ndarray, w: ndarray | None, K: int, both: ndarray, pooled: bool) -> ndarray | None:
+def _bivariate(
+    X: ndarray, y: ndarray, w: ndarray | None, K: int, both: ndarray, pooled: bool, lost: float
+) -> ndarray | None:
     """log density of a bivariate normal law a class, with one covariance if pooled; None where it is singular, or a
     class has no row with both."""
     f = (np.ones(len(X)) if w is None else w) * both
@@ -220,9 +223,10 @@ def _bivariate(X: ndarray, y: ndarray, w: ndarray | None, K: int, both: ndarray,
         means[k] = own @ X / (n[k] if n[k] > 0 else 1.0)
         D = X - means[k]
         scatter[k] = (D * own[:, None]).T @ D
-    if not (n > 0).all():
+    if not (n > 0).all() or (n.sum() if pooled else n.min()) <= lost:
         return None
-    S = np.broadcast_to(scatter.sum(axis=0) / n.sum(), scatter.shape) if pooled else scatter / n[:, None, None]
+    whole = scatter.sum(axis=0) / (n.sum() - lost)
+    S = np.broadcast_to(whole, scatter.shape) if pooled else scatter / (n - lost)[:, None, None]
     with np.errstate(divide="ignore", invalid="ignore"):  # constant among the rows that have both
         share = 1 - S[:, 0, 1] ** 2 / (S[:, 0, 0] * S[:, 1, 1])
     if not (share > ROUNDED_REST_OF_CORRELATION).all():

@@ -300,7 +300,7 @@ def log_joint_without(
     for f, s, v in zip(fit.features, fit.statistics, values):
         with np.errstate(all="ignore"):
             if isinstance(f.family, GaussianFamily) and f.family.pooled:
-                total += _pooled_without(s, v, y, removed)
+                total += _pooled_without(f, s, v, y, removed)
                 continue
             density = f.log_density(v)
             density[rows, y] = _WITHOUT[f.family.name](f, s, v, y, removed)
@@ -318,20 +318,22 @@ def _gaussian_without(f: Any, s: ClassSquares, v: ndarray, y: ndarray, removed: 
     n, r = s.n[y], removed[:, None]
     d, rest = x - s.mean[y], n - r
     left = s.squares[y] - r * n / rest * d * d
-    undefined = (rest <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * s.squares[y])
-    variance = left / rest
+    df = rest - (f.n - f.df)[y]
+    undefined = (rest <= 0) | (df <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * s.squares[y])
+    variance = left / df
     log_density = -0.5 * (LOG_2PI + np.log(variance) + (d * n / rest) ** 2 / variance)
     return _kept(log_density, np.isnan(x), undefined).sum(axis=1)
 
 
-def _pooled_without(s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _pooled_without(f: Any, s: Any, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     """Log densities of gaussian features of a common variance, all of which the left-out row changes, (n, K)."""
     x = v[:, None] if v.ndim == 1 else v
     n, r, within = s.n[y], removed[:, None], s.squares.sum(axis=0)
     d, rest = x - s.mean[y], n - r
     left = within - r * n / rest * d * d
-    undefined = (rest <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * within)
-    variance = left / (s.n.sum(axis=0) - r)
+    df = f.df[0] - r
+    undefined = (rest <= 0) | (df <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * within)
+    variance = left / df
     out = np.empty((len(x), len(s.n)))
     for k in range(out.shape[1]):
         own = (y == k)[:, None]

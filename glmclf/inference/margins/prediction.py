@@ -21,40 +21,38 @@ INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
-def linear_se(X: ndarray, V: ndarray) -> ndarray:
-    """Standard errors of the linear predictors X theta, the square roots of x' V x.
+class LinearErrors:
+    """Standard errors of linear predictors X theta, the square roots of x' V x, of rows that come in blocks.
 
     Parameters
     ----------
-    X : (n, k) ndarray
-        Rows to predict; a row with NaN gives NaN.
     V : (k, k) ndarray
-        Covariance of theta. A coefficient without one (NaN) makes those rows NaN in which its column is not zero. Where
-        it is not positive semi-definite (two-way clusters), rows with a negative variance are NaN.
-
-    Returns
-    -------
-    (n,) ndarray
-        Non-negative, or NaN.
+        Covariance of theta, factored once. A coefficient without one (NaN) makes those rows NaN in which its column is
+        not zero. Where it is not positive semi-definite (two-way clusters), rows with a negative variance are NaN.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from glmclf.inference.margins.prediction import linear_se
-    >>> linear_se(np.array([[1.0, 2.0], [1.0, 0.0]]), np.diag([1.0, 0.25]))
+    >>> from glmclf.inference.margins.prediction import LinearErrors
+    >>> LinearErrors(np.diag([1.0, 0.25]))(np.array([[1.0, 2.0], [1.0, 0.0]]))
     array([1.41421356, 1.        ])
     """
-    here = np.isfinite(np.diagonal(V))
-    root, sign = _root(V[np.ix_(here, here)])
-    se = np.empty(len(X))
-    for start in range(0, len(X), ROWS_AT_A_TIME):
-        block = X[start : start + ROWS_AT_A_TIME]
-        part = (block if here.all() else block[:, here]) @ root
-        variance = (part * part) @ sign
-        se[start : start + ROWS_AT_A_TIME] = np.sqrt(np.where(variance >= 0, variance, np.nan))
-    if not here.all():
-        se[(X[:, ~here] != 0).any(axis=1)] = np.nan
-    return se
+
+    def __init__(self, V: ndarray):
+        self._here = np.isfinite(np.diagonal(V))
+        self._root, self._sign = _root(V[np.ix_(self._here, self._here)])
+
+    def __call__(self, X: ndarray) -> ndarray:
+        """Standard errors of rows to predict, (n,), non-negative or NaN; a row with NaN gives NaN."""
+        here, se = self._here, np.empty(len(X))
+        for start in range(0, len(X), ROWS_AT_A_TIME):
+            block = X[start : start + ROWS_AT_A_TIME]
+            part = (block if here.all() else block[:, here]) @ self._root
+            variance = (part * part) @ self._sign
+            se[start : start + ROWS_AT_A_TIME] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        if not here.all():
+            se[(X[:, ~here] != 0).any(axis=1)] = np.nan
+        return se
 
 
 def _root(V: ndarray) -> tuple[ndarray, ndarray]:

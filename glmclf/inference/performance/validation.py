@@ -183,15 +183,7 @@ def by_bootstrap(refit: Refit, own: ndarray, outcomes: ObservedOutcomes, draws: 
     ----------
     Efron (1983), JASA 78, 316-331. Harrell, Lee & Mark (1996), Statistics in Medicine 15, 361-387.
     """
-    training, test, reasons = [], [], []
-    for draw in draws:
-        w = weigh(draw.kept)
-        log_p, why = refit(w)
-        reasons.append(why)
-        if log_p is not None:
-            found = Predicted(log_p)
-            training.append(found.measures(outcomes.times(w)))
-            test.append(found.measures(outcomes))
+    training, test, reasons = _resampled(refit, outcomes, draws, weigh, apart=False)
     apparent = measures(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(invalid="ignore"):
@@ -209,19 +201,7 @@ def by_632(refit: Refit, own: ndarray, outcomes: ObservedOutcomes, draws: Iterat
     ----------
     Efron & Tibshirani (1997), JASA 92, 548-560.
     """
-    training, test, reasons = [], [], []
-    for draw in draws:
-        assert draw.out is not None
-        w, rest = weigh(draw.kept), outcomes.times(weigh(draw.out))
-        if not (rest.sizes > 0).all():
-            reasons.append("a class not left out")
-            continue
-        log_p, why = refit(w)
-        reasons.append(why)
-        if log_p is not None:
-            found = Predicted(log_p)
-            training.append(found.measures(outcomes.times(w)))
-            test.append(found.measures(rest))
+    training, test, reasons = _resampled(refit, outcomes, draws, weigh, apart=True)
     apparent, none = measures(own, outcomes), without_information(own, outcomes)
     one, two = _mean(training, apparent), _mean(test, apparent)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -233,6 +213,28 @@ def by_632(refit: Refit, own: ndarray, outcomes: ObservedOutcomes, draws: Iterat
     beyond = np.abs(away) > np.abs(most)
     two_bounded = np.where(beyond & (R == 1), none, two)
     return _validated(own, apparent, one, two, (1 - w) * apparent + w * two_bounded, reasons, [*training, *test])
+
+
+def _resampled(
+    refit: Refit, outcomes: ObservedOutcomes, draws: Iterator[Draw], weigh, apart: bool
+) -> tuple[list[ndarray], list[ndarray], list[str]]:
+    """Measures of refits on their own rows, and on all or on those kept apart; and why there are none."""
+    training, test, reasons = [], [], []
+    for draw in draws:
+        w, rest = weigh(draw.kept), outcomes
+        if apart:
+            assert draw.out is not None
+            rest = outcomes.times(weigh(draw.out))
+            if not (rest.sizes > 0).all():
+                reasons.append("a class not left out")
+                continue
+        log_p, why = refit(w)
+        reasons.append(why)
+        if log_p is not None:
+            found = Predicted(log_p)
+            training.append(found.measures(outcomes.times(w)))
+            test.append(found.measures(rest))
+    return training, test, reasons
 
 
 def by_folds(

@@ -35,7 +35,7 @@ def digits(res: Any) -> ndarray:
     total = model.nobs if model._frequency else n
     repeats = max(1.0, total / n)
     values = expected_digits(inner, n, unit=model._unit, repeats=repeats, rounded=part, shift=shift)
-    out[places] = np.where(found.infinite[places] == 0, values, np.nan)
+    out[places] = np.where(found.unbounded[places], np.nan, values)
     return out
 
 

@@ -182,12 +182,6 @@ class DiscriminantResults(GenerativeResults):
 
     @property
     @requires()
-    def feature_names(self) -> list[str]:
-        """Names of the features, in the order of the columns."""
-        return self.model.feature_names
-
-    @property
-    @requires()
     def counts(self) -> pd.Series:
         """Rows of each level, or sums of weights."""
         return self._by_class(self._fitted_classes.moments.counts)

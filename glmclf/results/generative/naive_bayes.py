@@ -85,12 +85,6 @@ class NaiveBayesResults(GenerativeResults):
 
     @property
     @requires()
-    def feature_names(self) -> list[str]:
-        """Names of the features, in the order of the formula."""
-        return self.model.feature_names
-
-    @property
-    @requires()
     def counts(self) -> pd.Series:
         """Rows of each level, or sums of weights."""
         return self._by_class(self._fit.counts)
@@ -237,6 +231,8 @@ class NaiveBayesResults(GenerativeResults):
         return Parts(self._fit)
 
     def _check_logit_form(self) -> None:
+        if self.model._divisor != "mle":
+            raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
         if self._smoothed:
             raise NotImplementedError("compare_conditional() is for the maximum likelihood fit: without smoothing=")
         self._check_priors("compare_conditional()")

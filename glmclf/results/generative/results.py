@@ -138,6 +138,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """Reference level of the log-odds."""
         return self.model.reference
 
+    @property
+    @requires()
+    def feature_names(self) -> list[str]:
+        """Names of the features, in the order of the formula."""
+        return self.model.feature_names
+
     def _by_class(self, values, name: str | None = None) -> pd.Series:
         """Series by level of numbers by class, the reference first."""
         index = pd.Index(self.levels, dtype=object)

@@ -22,6 +22,7 @@ from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_fac
 from glmclf.results.margins.options import Settings, asked_variables, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
+from glmclf.results.tables.frames import FrameShown
 
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
@@ -297,7 +298,7 @@ def _clusters(res: Any) -> ndarray:
 
 
 # -------------------------------------------------------------------------------------------------------- results
-class LabelledEstimates:
+class LabelledEstimates(FrameShown):
     """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
     _heading = "estimate"
@@ -353,15 +354,6 @@ class LabelledEstimates:
     def __len__(self) -> int:
         return len(self._value)
 
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Table of the estimates."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
 
 
 class MarginalEffects(LabelledEstimates):

@@ -21,6 +21,7 @@ from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate
 from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
+from glmclf.results.tables.frames import FrameShown
 
 COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
@@ -208,7 +209,7 @@ def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed:
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
 
-class Contrasts:
+class Contrasts(FrameShown):
     """Comparisons of adjusted predictions; made by `contrasts`.
 
     Attributes
@@ -332,12 +333,6 @@ class Contrasts:
 
     def __len__(self) -> int:
         return len(self._index)
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return self.summary_frame().to_html()
 
 
 def _exp(x: ndarray) -> ndarray:

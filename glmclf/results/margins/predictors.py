@@ -292,7 +292,7 @@ class RegressionPredictors(LinearPredictors):
             from glmclf.core.fit.estimate import at_infinity
 
             return at_infinity(steps[:, 0], signs_of_rows(found.cone, d)[0])[:, None]
-        infinite = (found.infinite.reshape(-1, self.k) != 0).any(axis=0)  # NaN counts as infinite
+        infinite = found.unbounded.reshape(-1, self.k).any(axis=0)
         if (d[:, infinite] != 0).any():
             self._say(
                 f"effects through coefficients that are infinite ({self.res.separation}) are NaN with several classes: "

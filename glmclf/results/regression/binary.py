@@ -23,10 +23,10 @@ from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame
 from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import DataError
-from glmclf.inference.margins.prediction import Prediction, linear_se
+from glmclf.inference.margins.prediction import LinearErrors, Prediction
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.specification import gof
-from glmclf.results.base import row_property
+from glmclf.results.base import row_property, times_of
 from glmclf.results.interop import NamesStatsmodels, StatsmodelsStyle
 from glmclf.results.lazy import at_once, by_partition
 from glmclf.results.prediction import PredictionResults
@@ -104,10 +104,12 @@ class BinaryResults(
         if estimate.is_finite:
             return eta
         from glmclf.core.fit.estimate import at_infinity
+        from glmclf.core.separation.deadline import Deadline
 
-        found = [signs_of_rows(estimate.cone, x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        time = Deadline()
+        found = [signs_of_rows(estimate.cone, x.toarray(), time) for (x,) in Blocks(X, size=rows_at_once(X))]
         signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
-        warn_of_unknown(unknown, index)
+        warn_of_unknown(unknown, index, estimate.cone)
         return at_infinity(eta, signs)
 
     @row_property
@@ -263,7 +265,8 @@ class BinaryResults(
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
         V = self._cov.matrix
-        parts = [linear_se(x.toarray(), V) for (x,) in Blocks(X, size=rows_at_once(X))]
+        errors = LinearErrors(V)
+        parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
@@ -385,9 +388,7 @@ class BinaryResults(
         """
         r = self.model._rows
         check_whole("n", n, 1, "how many responses to draw")
-        repeat = np.ones(len(r), dtype=int)
-        if r.weights is not None and self.model._frequency:
-            repeat = r.weights.astype(int)
+        repeat = times_of(r, self.model._frequency)
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:

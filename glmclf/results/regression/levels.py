@@ -236,7 +236,7 @@ class LevelEstimates(WaldInference):
         return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object), copy=False)
 
 
-class LevelPredictions:
+class LevelPredictions(frames.FrameShown):
     """Predictions for each level with standard errors and intervals, labelled by row and level.
 
     Parameters
@@ -336,12 +336,6 @@ class LevelPredictions:
         names = ("predicted", "se", "ci_lower", "ci_upper")
         table = pd.DataFrame({name: c.ravel() for name, c in zip(names, columns, strict=True)}, index=index)
         return table if self._lacking is None else table.assign(features_missing=np.repeat(self._lacking, K))
-
-    def __repr__(self) -> str:
-        return repr(self.summary_frame())
-
-    def _repr_html_(self) -> str:
-        return frames.notebook(self.summary_frame())
 
 
 def check_prediction(which: Any) -> None:

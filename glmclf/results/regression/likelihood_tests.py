@@ -234,7 +234,7 @@ class LikelihoodTests:
         params_constrained=None,
         k_constraints: int | None = None,
         cov_type: str | None = None,
-        observed: bool = False,
+        information: str = "expected",
     ) -> ScoreTest:
         """Score (Lagrange multiplier) test of regressors that the model does not have, or of a constrained estimate.
 
@@ -250,8 +250,10 @@ class LikelihoodTests:
         cov_type : {"nonrobust", "HC0"}, optional
             Whether the covariance of the score is the information, or that of outer products of scores, which holds if
             the model is not right (`exog_extra` only). Default "nonrobust", for a pseudo-likelihood "HC0".
-        observed : bool
-            Whether to use the observed information instead of the expected one; for logits they are the same.
+        information : {"expected", "observed"}
+            Information at the estimate, whatever the covariance of the fit: the expected one, as R's
+            ``anova(test="Rao")`` and `anova(test="score")`, or the observed one, as statsmodels by default. For logits
+            they are the same.
 
         Returns
         -------
@@ -273,7 +275,7 @@ class LikelihoodTests:
         """
         from glmclf.results.regression.score_test import score_test
 
-        return score_test(self, exog_extra, params_constrained, k_constraints, cov_type, observed)
+        return score_test(self, exog_extra, params_constrained, k_constraints, cov_type, information)
 
     @requires(Needs.MAXIMUM)
     def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None) -> Any:

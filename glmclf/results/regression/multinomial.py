@@ -179,7 +179,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         estimate: Any = self._state.estimate
         if estimate.is_finite:
             return z
-        A, K, k = X[:].toarray(), self.model.J, self.model.K
+        from glmclf.core.separation.deadline import Deadline
+
+        A, K, k, time = X[:].toarray(), self.model.J, self.model.K, Deadline()
         beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
         for c in range(K):
             for l in range(c):
@@ -187,12 +189,12 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 R[:, (c - 1) * k : c * k] = A
                 if l:
                     R[:, (l - 1) * k : l * k] = -A
-                beats[c, l], open_ = signs_of_rows(estimate.cone, R)
+                beats[c, l], open_ = signs_of_rows(estimate.cone, R, time)
                 beats[l, c] = -beats[c, l]
                 unknown |= open_
         lost = (beats == -1).any(axis=1).T
         unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
-        warn_of_unknown(unknown & unsure, index)
+        warn_of_unknown(unknown & unsure, index, estimate.cone)
         return np.where(lost, -np.inf, np.where(unsure[:, None], np.nan, z))
 
     @row_property

@@ -248,7 +248,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _touches_infinity(self, R: ndarray) -> bool:
         """Whether one of some combinations of parameters is infinite."""
-        return bool((self._state.estimate.signs(R) != 0).any())
+        return bool(self._state.estimate.moves(R).any())
 
     @requires()
     def pseudo_rsquared(self) -> pd.Series:

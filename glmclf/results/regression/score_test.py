@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.checks import check_choice
 from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import rotated
@@ -22,9 +23,16 @@ from glmclf.inference.hypotheses.records import ScoreTest
 
 
 def score_test(
-    res: Any, exog_extra: Any, params_constrained: Any, k_constraints: int | None, cov_type: str | None, observed: bool
+    res: Any,
+    exog_extra: Any,
+    params_constrained: Any,
+    k_constraints: int | None,
+    cov_type: str | None,
+    information: str,
 ) -> ScoreTest:
     """See `LikelihoodTests.score_test`."""
+    check_choice("information", information, ("expected", "observed"))
+    expected = information == "expected"
     if (exog_extra is None) == (params_constrained is None):
         raise ValueError("score_test needs one of exog_extra= and params_constrained=")
     robust = robust_score(res, cov_type, params_constrained is not None)
@@ -32,7 +40,7 @@ def score_test(
         if k_constraints is None or not 0 < k_constraints <= res._size:
             raise ValueError(f"k_constraints={k_constraints!r}: how many constraints params_constrained obeys")
         objective, shift = centred(res.model._objective(columns=res._state.columns))
-        e = objective(res.model._flat(params_constrained)[res._state.places] + shift, not observed)
+        e = objective(res.model._flat(params_constrained)[res._state.places] + shift, expected)
         statistic = float(e.score @ e.factor.solve(e.score))
         return ScoreTest(statistic, float(chdtrc(k_constraints, statistic)), int(k_constraints))
     if k_constraints is not None:
@@ -40,7 +48,7 @@ def score_test(
     if not res.converged:
         raise ValueError("score_test: the fit did not converge, so that its score is not zero")
     objective, theta, tested = with_extra(res, res.model._beside_the_rows(exog_extra, "exog_extra"))
-    e = objective(theta, not observed)
+    e = objective(theta, expected)
     if not robust:
         return score.score_test(e.score, e.information, tested)
     # outer products of scores are in the objective's unit

@@ -210,7 +210,7 @@ class FitState:
         if basis is not None:
             V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
-        lost = self.estimate.infinite != 0
+        lost = self.estimate.unbounded
         if self.omitted is not None:
             lost = lost | self.omitted
         if lost.any():

@@ -95,6 +95,20 @@ def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) 
     )
 
 
+class FrameShown:
+    """Mixin of results that are shown as their `summary_frame`."""
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Table of the result."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return repr(self.summary_frame())
+
+    def _repr_html_(self) -> str:
+        return notebook(self.summary_frame())
+
+
 def headings(res: Any) -> tuple[str, str]:
     """Names of the test's two columns: z and P>|z|, or t and P>|t|."""
     return ("t", "P>|t|") if res.use_t else ("z", "P>|z|")
