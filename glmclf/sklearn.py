@@ -55,6 +55,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     functions : dict, optional
         Functions that the formula calls beside numpy's, patsy's and glmclf's, by name. Variables of the caller are not
         looked up.
+    trusted : bool
+        Whether the formula may run any Python. False is for formulas from outside: they may call the functions above
+        and nothing else, as of `from_formula`.
     **options
         Keywords of the model and of its `fit`, or with ``alpha=`` other than None of `fit_regularized`: ``event=``,
         ``bias_reduction="firth"``, ``alpha=0.1``, ``priors=``, ``shrinkage=``, ``cov_type=``, ... They are parameters
@@ -100,9 +103,11 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         *,
         weight_type: str = "weights",
         functions: Mapping[str, Callable] | None = None,
+        trusted: bool = True,
         **options: Any,
     ) -> None:
         self.model, self.formula, self.weight_type, self.functions = model, formula, weight_type, functions
+        self.trusted = trusted
         self._options = options
 
     # ------------------------------------------------------------------------------------------------ parameters
@@ -220,7 +225,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
             self.formula_ = str(self.formula)
-        made = cls._from_formula(self.formula_, table, dict(self.functions or {}), **keywords)
+        functions = dict(self.functions or {})
+        made = cls._from_formula(self.formula_, table, functions, trusted=self.trusted, **keywords)
         self.results_ = getattr(made, method)(**options)
         if labels is None:
             self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.checks import is_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces
 from glmclf.core.design.sparse import Sparse
@@ -44,6 +46,11 @@ def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     ends = zip(names, low.astype(float).tolist(), high.astype(float).tolist(), strict=True)
     return {name: [a, b] for name, a, b in ends if np.isfinite(a) and np.isfinite(b)}
+
+
+def names_of_caller(frame: FrameType, trusted: bool) -> dict[str, Any]:
+    """Names that a formula may use beside the table: all that its caller sees, none where it is not trusted."""
+    return {**frame.f_globals, **frame.f_locals} if trusted else {}
 
 
 class ModelData:
@@ -107,9 +114,13 @@ class Inputs:
         missing: str = "default",
         *,
         eval_env: int = 0,
+        trusted: bool = True,
         **keywords: Any,
     ) -> Self:
         """Create a model from a formula and a table.
+
+        A formula and a query are code of the caller's, which may run anything that Python can: what is from outside, of
+        a user of a web page or in a file of settings, is read with ``trusted=False``.
 
         Parameters
         ----------
@@ -129,6 +140,10 @@ class Inputs:
             "skip", its default, and "level".
         eval_env : int
             How many callers up the formula's functions and variables are looked up: 0 is the caller of this method.
+        trusted : bool
+            False reads the formula and a query in `subset` as `load` reads a file: they name columns, numbers, numpy's
+            element-wise functions and the transforms of formulas, and anything else is refused before it is run. No
+            variable of the caller's is looked up.
         **keywords
             The keywords of the class. Those that are variables are a column's name or, beside a table, one value a row.
 
@@ -149,14 +164,15 @@ class Inputs:
         TypeError
             A keyword that the class does not have.
         """
-        frame = sys._getframe(1 + eval_env)
-        namespace = {**frame.f_globals, **frame.f_locals}
-        return cls._from_formula(formula, data, namespace, subset=subset, missing=missing, **keywords)
+        names = names_of_caller(sys._getframe(1 + eval_env), trusted)
+        return cls._from_formula(formula, data, names, subset=subset, missing=missing, trusted=trusted, **keywords)
 
     @classmethod
     def _from_formula(
-        cls, formula, data, namespace, *, subset=None, missing="default", restricted=False, **keywords
+        cls, formula, data, namespace, *, subset=None, missing="default", trusted=True, **keywords
     ) -> Self:
+        if not is_truth(trusted):
+            raise TypeError(f"trusted={trusted!r}: True or False is wanted")
         self = cls.__new__(cls)
         source = as_source(data)
         coding, extras = self._split(keywords)
@@ -164,7 +180,7 @@ class Inputs:
             "subset": subset,
             "missing": cls._missing if missing == "default" else missing,
             "extras": extras,
-            "restricted": restricted,
+            "restricted": not trusted,
         }
         read = self._read(formula, data if source is None else source, namespace, coding, **options)
         self._start_with(read, keywords)

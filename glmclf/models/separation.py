@@ -7,6 +7,7 @@ from typing import Any
 
 from glmclf import registry
 from glmclf.models.base import Model
+from glmclf.models.inputs import names_of_caller
 from glmclf.results.separation import Separation
 
 
@@ -67,7 +68,8 @@ def detect_separation(
     if not isinstance(formula, str):
         return cls(formula, data, **keywords)._detect()  # type: ignore[call-arg]
     frame = sys._getframe(1 + keywords.pop("eval_env", 0))
-    return cls._from_formula(formula, data, {**frame.f_globals, **frame.f_locals}, **keywords)._detect()
+    names = names_of_caller(frame, keywords.get("trusted", True))
+    return cls._from_formula(formula, data, names, **keywords)._detect()
 
 
 def _class(model: str | type[Model]) -> type[Model]:

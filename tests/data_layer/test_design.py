@@ -843,9 +843,11 @@ def test_restricted_formulas():
     for right in FORMULAS:
         if "np.array(" not in right and "column_stack" not in right:
             read(f"y ~ {right}", data, restricted=True)
-    for right in ("np.load('x')", "x.mean()", "f(x)", "__import__('os').getcwd()", "abs(x)", "(lambda: x)()"):
+    for right in ("np.load('x')", "x.rank()", "f(x)", "__import__('os').getcwd()", "abs(x)", "(lambda: x)()", "number"):
         with pytest.raises(FormulaError):
-            read(f"y ~ {right}", data, restricted=True, namespace={"f": abs})
+            read(f"y ~ {right}", data, restricted=True, namespace={"g": abs, "number": 3.0})
+    supplied = read("y ~ f(x)", data, restricted=True, namespace={"f": abs})
+    np.testing.assert_array_equal(matrix(supplied)[:, 1], abs(data["x"]))
 
 
 def test_pickle():

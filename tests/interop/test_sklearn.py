@@ -348,7 +348,7 @@ def test_undetermined_rows_are_no_classes():
 # -------------------------------------------------------------------------------------------------------- parameters
 def test_parameters():
     made = FormulaClassifier("lda", "x", shrinkage=0.2, priors="equal")
-    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None}
+    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None, "trusted": True}
     assert made.get_params() == {**own, "shrinkage": 0.2, "priors": "equal"}
     copied = clone(made).set_params(shrinkage=0.3, cov_type="HC0")
     assert copied.get_params()["shrinkage"] == 0.3 and made.get_params()["shrinkage"] == 0.2

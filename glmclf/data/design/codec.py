@@ -20,7 +20,7 @@ from glmclf.data.design.feature_design import FeatureDesign
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula import expressions
 from glmclf.data.formula.factors import Expression
-from glmclf.data.formula.rowwise import with_reductions_named
+from glmclf.data.formula.rowwise import check_closed
 from glmclf.data.transforms.basis import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
@@ -216,8 +216,7 @@ def decode(stored: Mapping[str, Any], functions: Mapping[str, Any] | None = None
         constants = {name: unpack(value) for name, value in stored.get("constants", [])}
         columns = [c[0] for c in record.get("columns", [])]
         for factor in record.get("factors", []):
-            code, reductions = with_reductions_named(factor["code"], columns, {**constants, **functions})
-            expressions.check(code, columns, functions, {**constants, **dict.fromkeys(reductions, 0.0)})
+            check_closed(factor["code"], columns, functions, constants)
             _check_states(factor)
         return DESIGNS[record["kind"]].from_record(record, {**constants, **_nested(functions)}, safe=True)
     except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:

@@ -201,7 +201,7 @@ def refuse_bits(query: str, code: str, is_truth: Callable[[str], bool]) -> None:
         Whether a name of the query holds True and False.
     """
     try:
-        tree = ast.parse(_by_words(code), mode="eval")
+        tree = ast.parse(by_words(code), mode="eval")
     except (SyntaxError, ValueError, RecursionError, tokenize.TokenError):  # pandas' error is of the query
         return
     for node in ast.walk(tree):
@@ -217,7 +217,7 @@ def refuse_bits(query: str, code: str, is_truth: Callable[[str], bool]) -> None:
             raise refused(sign, f'subset="{query}"')
 
 
-def _by_words(code: str) -> str:
+def by_words(code: str) -> str:
     """A query with "and" and "or" for & and |, which bind as these do there."""
     tokens = tokenize.generate_tokens(io.StringIO(code).readline)
     words = {"&": "and", "|": "or"}

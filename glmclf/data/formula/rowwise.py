@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from glmclf.data.formula import expressions
 from glmclf.data.formula.expressions import (
     FUNCTIONS,
     NUMPY_NAMES,
@@ -191,6 +192,14 @@ def with_reductions_named(
     written = ast.unparse(tree)
     known = {**caller, **dict.fromkeys(naming.found, 0.0)}
     return (code, {}) if unknown(written, columns, known) else (written, naming.found)
+
+
+def check_closed(
+    code: str, columns: Collection[str], functions: Mapping[str, Any], constants: Mapping[str, Any]
+) -> None:
+    """Refuse code off the closed list, but for numbers that columns are reduced to; see `expressions.check`."""
+    written, reductions = with_reductions_named(code, columns, {**constants, **functions})
+    expressions.check(written, columns, functions, {**constants, **dict.fromkeys(reductions, 0.0)})
 
 
 class _Naming(ast.NodeTransformer):

@@ -14,13 +14,15 @@ from numpy import ndarray
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
+from glmclf.data.formula.conditions import chosen
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.factors import Expression, resolve
 from glmclf.data.formula.operators import refuse_bits
+from glmclf.data.formula.rowwise import check_closed
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import align, close_to, quoted
-from glmclf.errors import DataError
+from glmclf.errors import DataError, FormulaError
 
 
 def bind(
@@ -44,9 +46,11 @@ def bind(
     namespace, subset, extras, restricted
         As of `read_formula`.
     """
-    caller = {} if restricted or namespace is None else namespace
+    caller = namespace or {}
+    if restricted:
+        caller = {name: value for name, value in caller.items() if callable(value)}
     codes = list(dict.fromkeys([*left, *right]))
-    if isinstance(source, OneTable):
+    if isinstance(source, OneTable) and not restricted:
         source.add_columns(_columns_of_caller(source.frame, codes, caller))
     first = source.first()
     bound = {code: bind_code(code, first, caller, restricted) for code in codes}
@@ -57,7 +61,7 @@ def bind(
     if subset is not None and not isinstance(subset, str):
         raise DataError(f'subset= of data in a stream is a query, such as "age > 20"; found {type(subset).__name__}')
     columns, caller = _names_of(extras, first), caller if subset else {}
-    if subset is not None:
+    if subset is not None and not restricted:
         query = Query(subset, caller)
         _refuse_labels(query, source, first)
         if query.unknown:
@@ -65,7 +69,7 @@ def bind(
     for e in bound.values():
         if e.unknown:
             raise factor_across(e)
-    return {**fields, "caller": caller, "extras": columns}
+    return {**fields, "caller": caller, "extras": columns, "restricted": restricted}
 
 
 def _columns_of_caller(frame: pd.DataFrame, codes: list[str], caller: Mapping[str, Any]) -> dict[str, pd.Series]:
@@ -101,9 +105,7 @@ def subset_mask(
     if subset is None:
         return None
     if isinstance(subset, str):
-        if restricted:
-            raise NotImplementedError("a subset= query is not available for restricted formulas.")
-        subset = _query(subset, frame, caller)
+        subset = chosen(subset, frame).array if restricted else _query(subset, frame, caller)
     elif np.ndim(subset) != 1:
         raise TypeError(f"subset= is a bool array, a bool Series or a query string, found {type(subset).__name__}.")
     mask = align(subset, name="subset", frame=frame)
@@ -138,10 +140,13 @@ def _may_be_truth(name: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> 
 
 def bind_code(code: str, frame: pd.DataFrame, caller: Mapping[str, Any], restricted: bool) -> Expression:
     """Bind the names of one factor's code."""
+    bound = resolve(code, frame.columns, caller, safe=restricted)  # an unknown name has the more helpful message
     if restricted:
-        resolve(code, frame.columns, caller, safe=True)  # an unknown name first: its message is the more helpful one
-        expressions.check(code, list(frame.columns))
-    return resolve(code, frame.columns, caller, safe=restricted)
+        try:
+            check_closed(code, list(frame.columns), caller, {})
+        except FormulaError as error:
+            raise FormulaError(error.reason or str(error)) from None
+    return bound
 
 
 def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:

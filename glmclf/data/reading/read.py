@@ -131,7 +131,8 @@ def read_formula(
     response : callable
         Makes the response of the names and the values of the left side's terms on the kept rows.
     restricted : bool
-        Only columns, operators and the functions on the closed list of `glmclf.data.formula.expressions`.
+        Only columns, operators, the functions on the closed list of `glmclf.data.formula.expressions` and functions in
+        `namespace`, of which nothing else is used; a query as of `glmclf.data.formula.conditions`.
     intercept : bool
         Put an intercept before the other columns whether or not the formula has one, so that ``0 + g`` and ``g`` are
         the same columns; a formula without any other column is refused.

@@ -1,0 +1,217 @@
+"""Conditions on rows as text from outside: columns, numbers, words, comparisons and numpy's element-wise functions.
+
+They mean what they mean to `pandas.DataFrame.query`, but pandas does not see them: it would look up variables of the
+caller and call methods of columns. Their tree is checked against the closed list of formulas, and walked.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import tokenize
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glmclf.data.formula import expressions
+from glmclf.data.formula.across import AT, MATHEMATICS, Query
+from glmclf.data.formula.operators import by_words
+from glmclf.data.table.frame import close_to
+from glmclf.errors import DataError, FormulaError
+
+_OPERATIONS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_LISTS = (ast.List, ast.Tuple)
+
+
+def chosen(text: str, frame: pd.DataFrame) -> Any:
+    """Which rows meet a condition.
+
+    Parameters
+    ----------
+    text : str
+        As in ``"age > 20 and region in ['north', 'south']"``; columns with odd names stand in backticks.
+    frame : DataFrame
+
+    Returns
+    -------
+    Series of bool
+
+    Raises
+    ------
+    FormulaError
+        A name that is no column, or anything off the closed list.
+    DataError
+        No True or False for each row, or values that cannot be compared.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20, 30, 40], "odd name": ["a", "b", "c"]})
+    >>> chosen("age > 25 and `odd name` != 'c'", frame).tolist()
+    [False, True, False]
+    """
+    condition = _Condition(text, frame)
+    try:
+        with np.errstate(all="ignore"):  # as pandas: what is no number is not chosen
+            found = condition.value(condition.tree)
+    except FormulaError:
+        raise
+    except Exception as error:
+        raise DataError(f"subset={text!r} cannot be evaluated: {type(error).__name__}: {error}") from None
+    if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
+        raise DataError(f"subset={text!r} gives no True or False for each row: write a comparison, as in x > 0.")
+    return found
+
+
+class _Checker(expressions.Checker):
+    """Checker of the code of a condition: formulas' operators, and what is among given values."""
+
+    def _compare(self, node: ast.Compare) -> None:
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            if not isinstance(op, (ast.In, ast.NotIn)):
+                self._operator(op, node)
+            elif not isinstance(right, _LISTS):
+                raise expressions.refused(node)
+        for side in (node.left, *node.comparators):
+            self.visit(side)
+
+    def _name(self, node: ast.Name) -> None:
+        if node.id not in self.columns:
+            raise expressions.refused(node)
+
+    def _call(self, node: ast.Call) -> None:
+        if expressions.dotted(node.func) in expressions.FUNCTIONS:
+            raise expressions.refused(node, "a transform of formulas")
+        super()._call(node)
+
+
+class _Condition:
+    """A condition and the columns that its names stand for.
+
+    Parameters
+    ----------
+    text : str
+    frame : DataFrame
+
+    Attributes
+    ----------
+    tree : ast.expr
+        Checked.
+    """
+
+    def __init__(self, text: str, frame: pd.DataFrame):
+        query = Query(text, {})
+        self.text, self.frame, self.column = text, frame, query.named
+        try:
+            self.tree = ast.parse(by_words(query.code), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
+            raise FormulaError(f'subset={text!r} is no condition on columns, as in "age > 20".') from None
+        nodes = list(ast.walk(self.tree))
+        for node in nodes:
+            self._check_name(node)
+        known = {n.id for n in nodes if isinstance(n, ast.Name) and self.column(n.id) in frame.columns}
+        try:
+            _Checker(known, set(MATHEMATICS), {}).visit(self.tree)
+        except RecursionError:
+            raise FormulaError(f"subset={text[:60]!r}... is nested too deeply.") from None
+        except FormulaError as error:
+            raise FormulaError(f"subset={text!r}: {error}") from None
+
+    def _check_name(self, node: ast.AST) -> None:
+        """FormulaError for a name that is no column, of a variable of the caller's in particular."""
+        words = node.value if isinstance(node, ast.Constant) else ""
+        if isinstance(words, str) and (AT in words or "_quoted_" in words):
+            raise FormulaError(f"subset={self.text!r}: a word that holds ` or @ cannot be compared with here.")
+        if not isinstance(node, ast.Name):
+            return
+        if node.id.startswith(AT):
+            raise FormulaError(
+                f"subset={self.text!r}: @{node.id.removeprefix(AT)} is a variable of the caller's, which is not "
+                "available to a condition from outside (trusted=False, or given to the shell)."
+            )
+        name = self.column(node.id)
+        if name not in self.frame.columns and name not in MATHEMATICS | expressions.NUMPY_NAMES | expressions.FUNCTIONS:
+            raise FormulaError(f'subset={self.text!r}: no column "{name}". {close_to(name, self.frame.columns)}')
+
+    # ---------------------------------------------------------------------------------------------------- values
+    def value(self, node: ast.expr) -> Any:
+        """Value of a piece of the condition: a Series, a number or text, or a list of these."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.Name):
+            return self.frame[self.column(node.id)]
+        if isinstance(node, _LISTS):
+            return [self.value(element) for element in node.elts]
+        if isinstance(node, ast.Attribute):
+            return getattr(np, node.attr)
+        if isinstance(node, ast.BoolOp):
+            return self._combined(node)
+        if isinstance(node, ast.Compare):
+            return self._compared(node)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.Invert)):
+            return ~self._truth(node.operand)
+        if isinstance(node, ast.UnaryOp):
+            return _OPERATIONS[type(node.op)](self._number(node.operand))
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+            return _OPERATIONS[type(node.op)](self._number(node.left), self._number(node.right))
+        if isinstance(node, ast.Call):
+            return self._called(node)
+        raise expressions.refused(node)
+
+    def _number(self, node: ast.expr) -> Any:
+        found = self.value(node)
+        numeric = pd.api.types.is_numeric_dtype(found.dtype) if isinstance(found, pd.Series) else np.isreal(found)
+        if isinstance(found, (str, list, type(None))) or not numeric:
+            raise FormulaError(f'subset={self.text!r}: "{ast.unparse(node)}" is no number.')
+        return float(found) if isinstance(found, int) and abs(found) > 2**53 else found
+
+    def _truth(self, node: ast.expr) -> Any:
+        found = self.value(node)
+        if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
+            raise FormulaError(f'subset={self.text!r}: "{ast.unparse(node)}" is no condition: compare it, as in x > 0.')
+        return found
+
+    def _combined(self, node: ast.BoolOp) -> Any:
+        found = self._truth(node.values[0])
+        for other in node.values[1:]:
+            found = found & self._truth(other) if isinstance(node.op, ast.And) else found | self._truth(other)
+        return found
+
+    def _compared(self, node: ast.Compare) -> Any:
+        found, left = None, self.value(node.left)
+        for op, side in zip(node.ops, node.comparators, strict=True):
+            right = self.value(side)
+            one = self._pair(op, left, right, node)
+            found, left = one if found is None else found & one, right
+        return found
+
+    def _pair(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
+        if isinstance(right, list):
+            if not isinstance(left, pd.Series) or isinstance(op, (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
+                raise FormulaError(f'subset={self.text!r}: write "column in [...]" for "{ast.unparse(node)}".')
+            among = left.isin(right)
+            return ~among if isinstance(op, (ast.NotIn, ast.NotEq)) else among
+        return _OPERATIONS[type(op)](left, right)
+
+    def _called(self, node: ast.Call) -> Any:
+        function = getattr(np, expressions.dotted(node.func).rpartition(".")[2])
+        settings = {k.arg: self._number(k.value) for k in node.keywords if k.arg is not None}
+        found = function(*map(self.value, node.args), **settings)
+        return pd.Series(found, index=self.frame.index) if isinstance(found, np.ndarray) and found.ndim else found
