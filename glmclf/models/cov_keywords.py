@@ -130,9 +130,9 @@ def row_covariance(
     except np.linalg.LinAlgError:
         largest = model._rows.largest()
         raise EstimationError(
-            f'cov_type="{cov_type}": the information matrix is singular at the estimate: no standard errors exist. Check '
-            f'the offset and the scale of the regressors, of which "{model.exog_names[int(largest.argmax())]}" has the '
-            f"largest numbers, up to {largest.max():.3g}"
+            f'cov_type="{cov_type}": the information matrix is singular at the estimate: no standard errors exist. '
+            "Check the offset and the scale of the regressors, of which "
+            f'"{model.exog_names[int(largest.argmax())]}" has the largest numbers, up to {largest.max():.3g}'
         ) from None
 
 
