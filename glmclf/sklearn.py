@@ -52,6 +52,10 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     weight_type : {"weights", "freq_weights"}
         What `sample_weight` of `fit` is: sampling weights (any numbers; robust standard errors), or how many equal rows
         each row stands for (whole numbers). The predictions are the same.
+    class_weight : {"balanced"} or dict, optional
+        Factors of the rows' sampling weights by class, a dict from labels (1 for those not in it). "balanced": n / (K
+        n_k) for the n_k of n rows of class k of K, counted with `sample_weight`, so that all classes weigh alike:
+        probabilities are then those of a population in which they are equally frequent.
     functions : dict, optional
         Functions that the formula calls beside numpy's, patsy's and glmclf's, by name. Variables of the caller are not
         looked up.
@@ -102,11 +106,13 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         formula: str | None = None,
         *,
         weight_type: str = "weights",
+        class_weight: str | Mapping[Any, float] | None = None,
         functions: Mapping[str, Callable] | None = None,
         trusted: bool = True,
         **options: Any,
     ) -> None:
         self.model, self.formula, self.weight_type, self.functions = model, formula, weight_type, functions
+        self.class_weight = class_weight
         self.trusted = trusted
         self._options = options
 
@@ -213,20 +219,23 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """
         cls = self._class()
         keywords, method, options = self._split(cls)
-        keywords |= self._weights(keywords, sample_weight)
+        weights = self._weights(keywords, sample_weight)
         table, labels = self._table(X, y, reset=True, allow_nan=keywords.get("missing") != "raise")
         if sample_weight is not None:
             check_consistent_length(table, sample_weight)
         if labels is not None:
             self._check_labels(labels, cls)
             self.classes_, codes = np.unique(labels, return_inverse=True)
+            weights = self._by_class(codes, weights)
             name = self._response_name(y, table, keywords | options)
             table = assigned(table, {name: pd.Categorical.from_codes(codes, categories=self.classes_)})
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
             self.formula_ = str(self.formula)
+            if self.class_weight is not None:
+                raise ValueError("class_weight= weights labels: give them beside the table, fit(X, y)")
         functions = dict(self.functions or {})
-        made = cls._from_formula(self.formula_, table, functions, trusted=self.trusted, **keywords)
+        made = cls._from_formula(self.formula_, table, functions, trusted=self.trusted, **keywords, **weights)
         self.results_ = getattr(made, method)(**options)
         if labels is None:
             self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))
@@ -235,16 +244,40 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
         """Keyword in which the model takes `sample_weight`."""
         check_choice("weight_type", self.weight_type, ("weights", "freq_weights"))
+        if self.class_weight is not None:
+            _refuse_both("class_weight", keywords)
+            if self.weight_type == "freq_weights" and sample_weight is not None:
+                raise ValueError(
+                    'class_weight= makes sampling weights, and weight_type="freq_weights" numbers of rows: use one'
+                )
         if sample_weight is None:
             return {}
-        if {"weights", "freq_weights"} & {*keywords}:
-            raise ValueError("sample_weight= and weights= or freq_weights= were both given: use one")
+        _refuse_both("sample_weight", keywords)
         weights = np.asarray(sample_weight, dtype=np.float64)
         if weights.ndim != 1:
             raise ValueError(f"sample_weight has shape {weights.shape}: give one weight a row")
         if not weights.any():
             raise ValueError("sample_weight is zero in all rows: no weight is left")
         return {self.weight_type: weights}
+
+    def _by_class(self, codes: ndarray, weights: dict[str, ndarray]) -> dict[str, ndarray]:
+        """Keyword for the weights of rows, with the factors of their classes."""
+        if self.class_weight is None:
+            return weights
+        own = weights.get("weights", np.ones(len(codes)))
+        totals = np.bincount(codes, own, minlength=len(self.classes_))
+        if isinstance(self.class_weight, Mapping):
+            strange = [label for label in self.class_weight if label not in self.classes_.tolist()]
+            if strange:
+                raise ValueError(f"class_weight= names {strange[0]!r}; the classes are {self.classes_.tolist()}")
+            factors = np.array([float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()])
+            if not (np.isfinite(factors).all() and (factors >= 0).all()):
+                raise ValueError(f"class_weight={dict(self.class_weight)!r}: numbers from 0 on")
+        else:
+            check_choice("class_weight", self.class_weight, ("balanced",))
+            there = totals > 0
+            factors = np.divide(totals.sum(), there.sum() * totals, out=np.ones(len(totals)), where=there)
+        return {"weights": own * factors[codes]}
 
     def _table(self, X: Any, y: Any, reset: bool, allow_nan: bool) -> tuple[pd.DataFrame, ndarray | None]:
         """Convert variables to a table, and labels to an array; note or check names and numbers of columns."""
@@ -460,6 +493,12 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         if link is not None and not link.symmetric:
             raise AttributeError(f"{kind} of event={self.classes_[0]!r} is not linear in the other class")
         return -values
+
+
+def _refuse_both(name: str, keywords: Mapping[str, Any]) -> None:
+    """Refuse weights of the estimator beside weights among the model's keywords."""
+    if {"weights", "freq_weights"} & {*keywords}:
+        raise ValueError(f"{name}= and weights= or freq_weights= were both given: use one")
 
 
 def _texts(value: Any) -> Iterator[str]:

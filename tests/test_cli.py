@@ -717,7 +717,7 @@ def test_separated_data(shell, tmp_path):
     assert " inf " in out and "(omitted)" in out
     refused(shell(*call, "--separation", "raise"), '"g[T.c]" (inf)', "--separation warn", status=1)
     refused(shell(*call, "--collinear", "raise"), '"z" = Intercept + 2 * x', status=1)
-    refused(shell(*call, "--separation", "ignore"), "--separation ignore", "'warn'")
+    refused(shell(*call, "--separation", "ignore"), "--separation ignore", '"warn"')
     refused(shell(*call, "--flic"), "--flic", "--bias-reduction firth")
     refused(shell("probit", *call[1:], "--bias-reduction", "firth", "--flic"), "--flic is for logit")
     for options, words in {

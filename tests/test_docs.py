@@ -1,9 +1,13 @@
 """Code in the documentation that is no `>>>` block (which pytest runs itself): Python, commands, printed summaries."""
 
+import html
 import re
 import shlex
 
+import glmclf
 from glmclf import __main__ as command
+from glmclf import datasets, plots
+from glmclf.formula import api
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"python -m glmclf ([^`\n&]+)")
@@ -66,3 +70,50 @@ def test_every_block_is_looked_after(repository):
     kinds = {"python", "pycon", "bibtex", ""}  # directives, in braces, are sphinx's
     found = {kind for text in pages(repository).values() for kind, _ in FENCE.findall(text)}
     assert found <= kinds, found - kinds
+
+
+def places(repository):
+    """Files and folders of the repository that a page may name."""
+    inner = ("glmclf", "tests", "docs", "examples", ".ci")
+    found = [path for folder in inner for path in (repository / folder).rglob("*")]
+    return [f"/{path.relative_to(repository).as_posix()}" for path in [*found, *repository.glob("*")]]
+
+
+NAMED_PATH = re.compile(r"^[\w.{},-]+(?:/[\w.{},-]*)*$")
+NOT_KEPT = {"examples/NN_topic.py", "docs/_build/html"}
+
+
+def named_paths(text):
+    """Paths in a line of code or of a picture: with a slash, or with a suffix; of `a/{b,c}.py` both."""
+    for word in text.split():
+        if not NAMED_PATH.match(word) or not ("/" in word or re.search(r"\.(py|md)$", word)):
+            continue
+        before, brace, rest = word.partition("{")
+        middle, _, after = rest.partition("}")
+        yield from (before + one + after for one in middle.split(",")) if brace else [word]
+
+
+def test_the_map_names_what_is_there(repository):
+    """Each path, or end of one, in the pages for contributors and in their pictures is that of a file or folder."""
+    texts = {}
+    for page in ("CONTRIBUTING.md", "docs/architecture.md"):
+        texts[page] = re.findall(r"`([^`\n]+)`", (repository / page).read_text(encoding="utf-8"))
+    for picture in sorted((repository / "docs/images").glob("path-of-*.svg")):
+        lines = re.findall(r"<text[^>]*class=\"c\"[^>]*>([^<]+)<", picture.read_text(encoding="utf-8"))
+        texts[f"docs/images/{picture.name}"] = map(html.unescape, lines)
+    there, seen = places(repository), 0
+    for page, found in texts.items():
+        paths = {path for text in found for path in named_paths(text)} - NOT_KEPT
+        gone = sorted(path for path in paths if not any(p.endswith("/" + path.strip("/")) for p in there))
+        assert not gone, f"{page} names {', '.join(gone)}: no such file or folder"
+        seen += len(paths)
+    assert seen > 80
+
+
+def test_the_reference_lists_every_public_name(repository):
+    page = (repository / "docs/api.md").read_text(encoding="utf-8").split()
+    expected = [*glmclf.__all__]
+    for module, names in {"plots": plots.__all__, "formula.api": api.__all__, "datasets": datasets.__all__}.items():
+        expected += [f"{module}.{name}" for name in names]
+    missing = [name for name in expected if name not in page]
+    assert not missing, f"docs/api.md, in an autosummary: {', '.join(missing)}"

@@ -22,7 +22,8 @@ LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "tqdm"
 LAZY_PARTS = {"scipy.stats", "scipy.optimize"}
 STATSMODELS_AT_THE_TOP = {"statsmodels.base.wrapper", "statsmodels.tools.sm_exceptions"}
 ARRAYS_ONLY = {"core", "inference"}
-AT_THE_TOP = {"sklearn": {"sklearn"}}  # modules that nothing imports but who asks for them: the package at their top
+# modules that nothing imports but who asks for them: the package at their top
+AT_THE_TOP = {"sklearn": {"sklearn"}, "data/source/dask_columns": {"dask"}}
 
 
 def modules(repository):

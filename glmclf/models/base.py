@@ -58,7 +58,7 @@ from glmclf.models.progress import reporter_of, shown
 from glmclf.models.rows import FitRows
 from glmclf.results.diagnostics.accuracy import warn_of_no_digits
 from glmclf.results.hypotheses.linear import respelled
-from glmclf.results.omitted import check_new_rows, combination, empty_cell
+from glmclf.results.omitted import check_new_rows, combination, empty_cell, splines_with_constant
 from glmclf.results.regression.state import FitState
 from glmclf.results.separation import Separation, separation_report
 
@@ -524,7 +524,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             what = "it is" if len(omitted) == 1 else "they are"
             warn(
                 f"{self._collinearity(omitted)}; {what} left out: a coefficient of such a column has no estimate, and "
-                "predictions do not need one where the new rows obey the same combination.",
+                "predictions do not need one where the new rows obey the same combination."
+                + self._of_splines(omitted, " "),
                 CollinearityWarning,
             )
         return found, objective, coordinates.shifted(shift)
@@ -564,8 +565,14 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         few = "; ".join(parts[:MAX_NAMES]) + (f"; and {len(parts) - MAX_NAMES} more" if len(parts) > MAX_NAMES else "")
         return f"the columns of the design are linearly dependent (perfect collinearity): {few}"
 
-    @staticmethod
-    def _advice(omitted) -> str:
+    def _of_splines(self, omitted, before: str) -> str:
+        """What to write in place of splines that span the constant; "" where none does."""
+        found = splines_with_constant(omitted, self.exog_names)
+        return f"{before}{found[0].upper()}{found[1:]}." if found else ""
+
+    def _advice(self, omitted) -> str:
+        if found := self._of_splines(omitted, ". "):
+            return found
         return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
 
     def _limit(

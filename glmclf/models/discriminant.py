@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -11,12 +12,15 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.checks import check_choice
+from glmclf.core.design.columns import some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import expand
+from glmclf.core.fit.aliasing import violations
+from glmclf.core.fit.rank import roundings
 from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
-from glmclf.core.gaussian.singular import least_variances
+from glmclf.core.gaussian.singular import least_variances, redundant_features
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
@@ -24,15 +28,17 @@ from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.response.priors import numbers
 from glmclf.data.table.frame import assigned
 from glmclf.data.table.rows import ReadTable
-from glmclf.errors import DataError, DataWarning, SingularCovarianceError, warn
+from glmclf.errors import CollinearityWarning, DataError, DataWarning, SingularCovarianceError, warn
 from glmclf.models.generative import GenerativeModel, _number
 from glmclf.results.generative.discriminant import DiscriminantResults, GaussianFit
+from glmclf.results.omitted import new_rows_warning, omitted_note
 
 COVARIANCE_KINDS = ("full", "diag", "spherical")
 __all__ = ["LDA", "QDA"]
 DIVISORS = ("mle", "unbiased")
 INTENSITIES = ("ledoit_wolf", "oas")
 TARGETS = ("diag", "identity")
+HUGE = 1e200  # stands for infinity where rows are compared with what a column left out equals
 MIN_SD = 1e-75  # standard deviation of a feature; the largest is 1 / MIN_SD, so that fourth powers are floats
 
 
@@ -81,7 +87,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     }
     _results_class = DiscriminantResults
     _pooled: ClassVar[bool]
-    _kept: ClassVar[tuple[str, ...]] = (*GenerativeModel._kept, "dropped_const", "_dummies", "_row_counts")
+    _kept: ClassVar[tuple[str, ...]] = (
+        *GenerativeModel._kept,
+        *("dropped_const", "_dummies", "_row_counts", "_omitted", "_units"),
+    )
+    _given: DiscriminantModel | None = None  # the model with all features, of one that left some out
+    _omitted: Sequence[Any] = ()  # pairs: place of a column left out, and [place, coefficient] of what it equals
+    _units: Sequence[float] = ()  # of rounding of the columns
 
     def __init__(
         self,
@@ -114,7 +126,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
-        return Dense(expand(read.pieces[1:], len(read)))  # the first piece is the intercept
+        return self._columns_of(read.pieces, len(read))
+
+    def _columns_of(self, made: Any, n: int | None = None) -> Dense:
+        return Dense(expand(made[1:], len(self._rows) if n is None else n))  # the first piece is the intercept
 
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
@@ -167,14 +182,39 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     # ------------------------------------------------------------------------------------------------- names
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features, which are the columns of the design without the constant."""
-        names = self._design.xnames
-        return names[1:] if self.formula is not None else names
+        """Names of the features: the columns of the design without the constant, and without those that a fit with
+        ``collinear="drop"`` left out."""
+        return self.exog_names[1:]
 
     @property
     def exog_names(self) -> list[str]:
         """Names of the constant and of the features, which are the regressors of the implied logit."""
-        return [getattr(self, "dropped_const", None) or "Intercept", *self.feature_names]
+        return [name for j, name in enumerate(self._all_names) if j not in self._left_out]
+
+    @property
+    def _all_names(self) -> list[str]:
+        """Names of the constant and of all features, those left out among them."""
+        names = self._design.xnames
+        features = names[1:] if self.formula is not None else names
+        return [getattr(self, "dropped_const", None) or "Intercept", *features]
+
+    @property
+    def _left_out(self) -> dict[int, dict[int, float]]:
+        """Columns left out, by their places in `_all_names`, and the combinations that they equal."""
+        return {j: dict(terms) for j, terms in self._omitted}
+
+    @property
+    def _kept_features(self) -> ndarray:
+        """Places of the features among those of the design."""
+        return np.setdiff1d(np.arange(len(self._all_names) - 1), [j - 1 for j in self._left_out])
+
+    def _violations(self, X: ndarray, constant: float = 1.0) -> dict[int, ndarray]:
+        """Rows of all features (n, p), or changes of rows with `constant` 0, that violate what a column left out
+        equals."""
+        if not self._omitted:
+            return {}
+        A = np.nan_to_num(np.column_stack([np.full(len(X), constant), X]), nan=np.nan, posinf=HUGE, neginf=-HUGE)
+        return violations(self._left_out, A, self._units)
 
     @property
     @named
@@ -183,6 +223,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         return self._rows.X.toarray()
 
     def _fit_table(self) -> pd.DataFrame:
+        if self._given is not None:
+            return self._given._fit_table()
         if self.data.frame is not None:
             return super()._fit_table()
         r = self._rows
@@ -193,12 +235,12 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     @property
     def _feature_terms(self) -> dict[str, list[int]]:
         """Features of each term of the formula."""
-        start = 1 if self.formula is not None else 0
-        return {
-            name: list(range(part.start - start, part.stop - start))
-            for name, part in self._design.terms.items()
-            if part.stop > start
-        }
+        start, found = 1 if self.formula is not None else 0, {}
+        place = {int(j): k for k, j in enumerate(self._kept_features)}
+        for name, part in self._design.terms.items():
+            if here := [place[j - start] for j in range(part.start, part.stop) if j - start in place]:
+                found[name] = here
+        return found
 
     @cached_property
     def _row_counts(self) -> list[float]:  # type: ignore[override]
@@ -206,6 +248,14 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
 
     def _features(self, newdata) -> ndarray:
         """Features of new rows, NaN where missing; a numeric array is returned unchanged."""
+        X = self._all_features(newdata)
+        if not self._omitted:
+            return X
+        if broken := self._violations(X):
+            warn(new_rows_warning(broken, self._left_out, self._all_names, len(X)), DataWarning)
+        return X[:, self._kept_features]
+
+    def _all_features(self, newdata) -> ndarray:
         if self.formula is None:
             rows = self._same_table(newdata)
             if isinstance(rows, ndarray):
@@ -226,7 +276,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _blocks(self, n_threads: int | None = None) -> Blocks:
         return self._rows.blocks(n_threads=n_threads).map(_weighted)
 
-    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> DiscriminantResults:
+    def _fit(
+        self, cov_type: str, keywords, bias_reduction: str | None, collinear: str, n_threads: int | None
+    ) -> DiscriminantResults:
         blocks = self._blocks(n_threads)
         with np.errstate(over="ignore", invalid="ignore"):
             moments = class_moments(blocks, self.J, self._options["covariance"], self._pooled)
@@ -234,7 +286,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         try:
             fitted = self._estimate(blocks, moments)
         except SingularDispersion as singular:
-            raise self._singular_error(singular, moments) from None
+            redundant = self._redundant(blocks, moments)
+            if collinear == "raise" or not redundant:
+                raise self._singular_error(singular, moments, {*redundant}) from None
+            return self._without(redundant)._fit(cov_type, keywords, bias_reduction, "raise", n_threads)
+        if self._omitted:
+            note = omitted_note(self._left_out, self._all_names)
+            warn(f"{note} The fit is that of the other features, for rows that obey the same.", CollinearityWarning)
         if fitted.law.near:
             names = ", ".join(f'"{self.feature_names[j]}"' for j in fitted.law.near)
             warn(
@@ -243,6 +301,29 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 DataWarning,
             )
         return DiscriminantResults._fitted(self, fitted, cov_type, keywords, bias_reduction, blocks)
+
+    def _redundant(self, blocks: Blocks, moments: ClassMoments) -> dict[int, dict[int, float]]:
+        """Features that can be left out of a singular fit, as of `redundant_features`, unless all are; regularised
+        covariances need no more than that none is constant."""
+        whole = self._options["covariance"] == "full" and not self._regularised(self._options)
+        R = gaussian.residual_factors(blocks, moments, True)[0] if whole else None
+        found = redundant_features(moments, R)
+        return found if len(found) < moments.p else {}
+
+    def _without(self, redundant: dict[int, dict[int, float]]) -> Self:
+        """A copy of the model without some features."""
+        assert not self._omitted
+        kept = np.setdiff1d(np.arange(len(self.feature_names)), list(redundant))
+        units = roundings(self._blocks().map(lambda X, *rest: (X,))).tolist()
+        _ = self._ranges, self._row_counts, self._sums  # of all features, or without another pass
+        return self._copy_with(
+            keep=("_ranges", "_row_counts", "_sums"),
+            _given=self,
+            _rows_=self._rows.map(partial(_some_features, kept)),
+            _omitted=[[j + 1, [[i + 1, c] for i, c in terms.items()]] for j, terms in redundant.items()],
+            _units=[0.0, *units],
+            _dummies=[name for name in self._dummies if self.feature_names.index(name) in kept],
+        )
 
     def _estimate(self, blocks: Blocks, moments: ClassMoments) -> GaussianFit:
         o = self._options
@@ -318,7 +399,9 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 f"{MIN_SD:g} to {1 / MIN_SD:g}): change the units"
             )
 
-    def _singular_error(self, s: SingularDispersion, moments: ClassMoments) -> SingularCovarianceError:
+    def _singular_error(
+        self, s: SingularDispersion, moments: ClassMoments, redundant: Collection[int]
+    ) -> SingularCovarianceError:
         if s.reason == "constant within a class":
             s = self._all_constant(s, moments)
         columns, classes = [self.feature_names[j] for j in s.columns], [self._classes[k] for k in s.classes]
@@ -340,7 +423,10 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             floors = least_variances(moments.total_squares, moments.n, moments.means)[list(s.columns)]
             if (spread > floors).any():
                 message += ", and the means of the classes differ: that alone separates them perfectly"
-        return SingularCovarianceError(f"{message}. {self._advice(s, moments)}", columns, classes, combination)
+        advice = self._advice(s, moments)
+        if s.columns and {*s.columns} <= {*redundant}:
+            advice = advice.rstrip(".") + ', or fit(collinear="drop").'
+        return SingularCovarianceError(f"{message}. {advice}", columns, classes, combination)
 
     def _too_few(self, s: SingularDispersion, classes: list[Any]) -> str:
         p = len(self.feature_names)
@@ -431,7 +517,14 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             )
         if self.dropped_const:
             notes.append(f'The constant column "{self.dropped_const}" was left out of the features.')
+        if self._omitted:
+            notes.append(omitted_note(self._left_out, self._all_names))
         return notes
+
+
+def _some_features(kept: ndarray, X: Any, *rest: Any) -> tuple:
+    """The arrays of a block with the features at some places alone."""
+    return some_columns(X, kept), *rest
 
 
 def _weighted(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> tuple:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_number
+from glmclf.checks import check_choice, is_number
 from glmclf.core.gaussian.moments import class_sizes
 from glmclf.core.rows.asked import named
 from glmclf.data.design.arrays import is_sparse
@@ -146,6 +146,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         bias_reduction: str | None = None,
         n_threads: int | None = None,
         progress: bool = False,
+        collinear: str = "raise",
     ) -> Fitted:
         """Closed-form maximum likelihood estimate (of a gamma's shape, by Newton's method).
 
@@ -163,6 +164,11 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
             Threads for large data; by default one a processor. The numbers do not depend on it.
         progress : bool
             Whether to show, on stderr, the parts of a stream that are done: as a bar where tqdm is installed.
+        collinear : {{"raise", "drop"}}
+            LDA and QDA: what to do where a covariance matrix has no inverse as features are constant in all rows, or
+            equal a combination of others and a constant in all rows: raise; or leave them out, with a warning that
+            names each and what it equals. The fit is then that of the other features. Features that are constant, or
+            such combinations, within classes only are an error in either case.
 
         Returns
         -------
@@ -184,10 +190,11 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         cov_type = self._check_fit(cov_type, n_threads)
         keywords = self._cov_keywords(cov_type, cov_kwds)
         self._check_bias_reduction(bias_reduction, cov_type)
+        check_choice("collinear", collinear, ("raise", "drop"))
         with shown(progress, type(self).__name__, self._rows):
-            return self._fit(cov_type, keywords, bias_reduction, n_threads)
+            return self._fit(cov_type, keywords, bias_reduction, collinear, n_threads)
 
-    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> Fitted:
+    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, collinear: str, n_threads) -> Fitted:
         """Results of the model, its options checked."""
         raise NotImplementedError
 

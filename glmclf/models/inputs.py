@@ -36,6 +36,7 @@ from glmclf.models.stream import Stream
 
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
+    from glmclf.data.reading.relearn import Learner
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -263,6 +264,24 @@ class Inputs:
         other.nobs = other._count(part.weights)
         return other
 
+    def _learner(self) -> Learner | None:
+        """Learner of what the formula remembers of the rows of the fit; None where it remembers nothing."""
+        from glmclf.data.reading.relearn import Learner
+
+        return None if self.data.frame is None else Learner.of(self._design, self._fit_table())
+
+    def _relearnt(self, learner: Learner, times: ndarray) -> Any:
+        """A copy of the model whose formula remembers the rows of the fit as often as `times` says, (n,)."""
+        design = learner.on(times)
+        rows = replace(self._rows, X=self._columns_of(learner.rows(design)))
+        return self._copy_with(
+            keep=("k_constant",), _design=design, _rows_=rows, data=ModelData(design, self.data.frame, design.xnames)
+        )
+
+    def _columns_of(self, made: Any) -> Any:
+        """Columns of all rows from the pieces of a design."""
+        return from_pieces(made, len(self._rows))
+
     def _copy_with(self, keep: Collection[str] = (), **changes: Any) -> Any:
         """Copy with other attributes; of cached quantities only those in `keep` are copied."""
         cached = {n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, cached_property)}
@@ -436,7 +455,7 @@ class Inputs:
         from glmclf.data.response.codec import decode_response
 
         self = object.__new__(cls)
-        kept = {"_ranges": None, **stored["kept"]}  # files of format 1 have no ranges
+        kept = {"_ranges": None, "_omitted": (), "_units": (), **stored["kept"]}  # older files lack them
         self.__dict__ = {name: kept[name] for name in cls._kept}
         self._design = decode(stored["design"], functions)
         self._response, self._rows_ = decode_response(stored["response"]), None

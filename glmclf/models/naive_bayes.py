@@ -170,6 +170,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         assert read.values is not None
         return FeatureValues(read.values)
 
+    def _columns_of(self, made: Any) -> FeatureValues:
+        return made
+
     def _settle(self, keywords: dict[str, Any], lost: list[str]) -> None:
         super()._settle(keywords, lost)
         dropped = self._design.dropped
@@ -255,7 +258,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         """The rows of the fit: features, side by side where they are one group, classes, weights."""
         return self._rows.blocks(n_threads=n_threads).map(partial(_side_by_side, grouped(self._families)))
 
-    def _fit(self, cov_type: str, keywords, bias_reduction: str | None, n_threads: int | None) -> NaiveBayesResults:
+    def _fit(self, cov_type: str, keywords, bias_reduction, collinear: str, n_threads) -> NaiveBayesResults:
+        if collinear == "drop":
+            raise NotImplementedError(
+                'collinear="drop" is for LDA and QDA: NaiveBayes takes each feature alone, and leaves constant ones out'
+            )
         if self._divisor != "mle" and self._pseudo:
             raise NotImplementedError(
                 'divisor="unbiased" of NaiveBayes counts rows, which sampling weights= do not: use divisor="mle"'

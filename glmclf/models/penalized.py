@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import (
     ConvergenceWarning,
+    DataError,
     EstimationError,
     InferenceWarning,
     PerfectSeparationError,
@@ -239,6 +241,9 @@ class Regularization(Inputs):
         The deviance of a fold is -2 times its log-likelihood over its observations (weights); means over folds are
         weighted by these, and the standard error is sqrt(weighted variance / (folds - 1)), as in cv.glmnet.
 
+        What the formula remembers of the rows (knots, cuts, centres, means) is learnt for each fold from the other
+        folds; where values beyond the range of the fit are an error, as of ``bs`` and ``qcut``, the range stays.
+
         References
         ----------
         Hastie, Tibshirani & Friedman (2009), The Elements of Statistical Learning, section 7.10.
@@ -262,7 +267,7 @@ class Regularization(Inputs):
         warn_of_spanned(self, wanted)
         counts, labels = dealt(self, folds, seed)
         path = self._path(wanted, alphas, None)
-        rows = [self._fold(wanted, path, part, counts.sum(axis=0) - part) for part in counts]
+        rows = [model._fold(wanted, path, part, rest) for model, part, rest in self._folds(counts, labels)]
         short = sum(r[2] for r in rows)
         if short:
             warn(f"{short} of the fits to folds did not converge; raise maxiter=", ConvergenceWarning)
@@ -526,6 +531,21 @@ class Regularization(Inputs):
         if (found := distinct_rows(likelihood, *arrays)) is not None:
             arrays, likelihood = found, of_counts(likelihood)
         return type(self._objective())(likelihood, Blocks(*arrays), unit), n
+
+    def _folds(self, counts: ndarray, labels: list[Any]) -> Iterator[tuple[Any, ndarray, ndarray]]:
+        """Models whose formula remembers the rows outside of a fold, with the observations of the fold and others."""
+        learner = self._learner()
+        for label, part in zip(labels, counts, strict=True):
+            rest = counts.sum(axis=0) - part
+            if learner is None:
+                yield self, part, rest
+                continue
+            kept = rest.sum(axis=1)
+            single = self._frequency and self._rows.trials is None
+            try:
+                yield self._relearnt(learner, kept if single else (kept > 0).astype(kept.dtype)), part, rest
+            except DataError as error:
+                raise DataError(f"fold {label}: without it {error}") from None
 
     def _fold(self, wanted: PenaltyOptions, path: RegularizationPath, out: ndarray, kept: ndarray):
         """Deviance of a fold's observations by alpha, their number, and the number of fits without convergence."""

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.data.source.base import Place, of_part, with_columns
-from glmclf.data.source.dask import KIND, Sent, frame_of, is_dask, place_of, projected
+from glmclf.data.source.dask import KIND, Sent, frame_of, is_dask, keeps_partitions, place_of, projected
 from glmclf.errors import DataError
 
 
@@ -63,7 +63,10 @@ def _lazy(results: Any, data: Any, options: dict[str, Any]) -> Any:
     sent: Any = Sent(small)
     if tuple(map(int, dask.__version__.split(".")[:2])) >= (2025, 5):  # older versions pass tasks the Delayed itself
         sent = dask.delayed(sent, traverse=False)
-    return data.map_partitions(_predicted, sent, needed, options, dtype, meta=meta)
+    found = data.map_partitions(_predicted, sent, needed, options, dtype, True, meta=meta)
+    if not keeps_partitions(found):
+        found = data.map_partitions(_predicted, sent, needed, options, dtype, False, meta=meta)
+    return found
 
 
 def _with_missing(found: Any) -> Any:
@@ -97,7 +100,13 @@ def _without_categories(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _predicted(
-    table: Any, sent: Sent, needed: list[str], options: dict[str, Any], dtype: Any, partition_info: Any = None
+    table: Any,
+    sent: Sent,
+    needed: list[str],
+    options: dict[str, Any],
+    dtype: Any,
+    numbered: bool,
+    partition_info: Any = None,
 ) -> Any:
     def f(table: Any, place: Place) -> Any:
         table = with_columns(table, needed, place, KIND)
@@ -105,4 +114,11 @@ def _predicted(
         found = sent.value.predict(table, **options)
         return found if dtype is None or found.dtype == dtype else found.astype(dtype)
 
-    return of_part(f, table, place_of((partition_info or {"number": 0})["number"]), KIND)
+    place = place_of((partition_info or {"number": 0})["number"])
+    return of_part(f, table, place if numbered else _joined_place(table), KIND)
+
+
+def _joined_place(table: Any) -> Place:
+    """Place of partitions that Dask joined: by its rows, as Dask numbers what it joined anew."""
+    rows = f" (rows {table.index[0]!r} to {table.index[-1]!r})" if len(table) else ""
+    return Place(0, f"one of the joined partitions{rows}")

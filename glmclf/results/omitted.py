@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,31 @@ from glmclf.errors import DataWarning, warn
 _LEVEL = re.compile(
     r"(?:C\((?P<inner>[^,()]+)(?:, *Treatment.*)?\)|(?P<bare>[^()\[\]]+))\[(?:T\.)?(?P<level>[^\[\]]*)\]"
 )
+
+
+_SPLINE = re.compile(r"(?P<factor>(?:cr|cc|te|bs)\(.*\))\[\d+\]")
+
+
+def splines_with_constant(combinations: Mapping[int, Mapping[int, float]], names: list[str]) -> str:
+    """Sentence about splines whose columns add up to the intercept, and how to write them without it; "" for none."""
+    found: dict[str, None] = {}
+    for j, terms in combinations.items():
+        spline = _SPLINE.fullmatch(names[j])
+        if spline is not None and "Intercept" in (names[i] for i in terms) and _is_call(spline["factor"]):
+            found[spline["factor"]] = None
+    said = []
+    for factor in found:
+        way = "without include_intercept=True" if factor.startswith("bs(") else f'{factor[:-1]}, constraints="center")'
+        said.append(f'the columns of "{factor}" add up to the intercept: write {way}')
+    return "; ".join(said)
+
+
+def _is_call(code: str) -> bool:
+    """Whether code is one call, and no product of several as ``cr(x)[0]:cr(z)``."""
+    try:
+        return isinstance(ast.parse(code, mode="eval").body, ast.Call)
+    except SyntaxError:
+        return False
 
 
 def combination(terms: Mapping[int, float], names: list[str]) -> str:

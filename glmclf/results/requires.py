@@ -495,7 +495,7 @@ def _stem(what: str) -> str:
 
 def _said(refusal: Refusal, res: Any, what: str) -> str:
     called = spelled(type(res), what) if what == _stem(what) else what
-    return refusal.sentence.format(
+    said = refusal.sentence.format(
         name=what,
         what=called,
         why=refusal.of.get(_stem(what), refusal.why),
@@ -503,3 +503,4 @@ def _said(refusal: Refusal, res: Any, what: str) -> str:
         model=type(res.model).__name__,
         weights="a fractional response" if getattr(res.model, "_frequency", False) else "sampling weights",
     )
+    return said.rstrip()  # a method without words of its own ends before {why}

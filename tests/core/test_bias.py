@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from core import every_link
 from scipy.special import expit
 
 from glmclf.core.design.dense import Dense
@@ -13,7 +14,7 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.profile.likelihood import Profile
 
-LINKS = [links.LogitLink(), links.ProbitLink(), links.CLogLogLink()]
+LINKS = [*every_link.LINKS.values()]
 
 
 def table(seed=0, n=12, k=3, trials=True):

@@ -4,9 +4,9 @@ import threading
 
 import numpy as np
 import pytest
+from core.every_link import LINKS
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.likelihood import links
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import RUN_ROWS, Blocks, alone, one_blas_thread
@@ -14,7 +14,6 @@ from glmclf.core.rows.blocks import RUN_ROWS, Blocks, alone, one_blas_thread
 # sums of n terms in another order differ by roundings, about sqrt(n) of them
 RTOL = 1e-12
 N, K = 20_011, 4
-LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 
 
 @pytest.fixture(scope="module")

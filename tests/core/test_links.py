@@ -7,13 +7,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 from core import exact
+from core.every_link import LINKS
 
 from glmclf.core.likelihood import links
 
 # the promise of the package; eta itself is exact, so that all but the last three digits are the functions' own to keep
 RTOL = 1e-12
 
-LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 FUNCTIONS = ["logcdf", "logsf", "cdf", "sf", "pdf", "logpdf", "dlogpdf"]
 TERMS = ["logcdf", "logsf", "r1", "r0", "w1", "w0"]
 SMALL = [1e-300, 1e-20, 1e-16, 1e-12, 1e-8, 1e-5, 1e-3]
@@ -42,6 +42,12 @@ BEYOND = {
     "probit": [-1e6, 1e6],
     "cloglog": [-1e6, -1e4, -1000, -745.2, -720, 6.62, 7, 10, 50, 300, 700, 709.78, 709.79, 710, 720, 1e3, 1e4, 1e6],
 }
+
+
+def test_every_link_has_its_exact_values_and_its_points():
+    """What a new link needs before the other tests of this file can judge it."""
+    for where, table in {"tests/core/exact.py: LINKS": exact.LINKS, "GRIDS": GRIDS, "BEYOND": BEYOND}.items():
+        assert {*table} == {*LINKS}, f"{where} has {sorted(table)}, the package has {sorted(LINKS)}"
 
 
 @functools.cache
@@ -157,8 +163,27 @@ def test_beyond_everything_the_signs_are_right(name):
     eta = np.array([-1e300, -1e6, 1e6, 1e300])
     with np.errstate(all="ignore"):
         t = LINKS[name].terms(eta)
-    assert (t.logcdf <= 0).all() and (t.logsf <= 0).all()
-    assert all((x >= 0).all() for x in (t.r1, t.r0, t.w1, t.w0))
+    assert (t.logcdf <= 0).all() and (t.logsf <= 0).all() and (t.r1 >= 0).all() and (t.r0 >= 0).all()
+    concave = (t.w1 >= 0).all() and (t.w0 >= 0).all()
+    assert concave, f"F of {name} is not log-concave: the docstring of `Link` says what rests on that"
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_infinite_eta(name):
+    """Where separation decides a row: F and 1 - F and their logs without a warning, slopes that are no NaN."""
+    link, eta = LINKS[name], np.array([-np.inf, np.inf])
+    for function, values in {
+        "cdf": [0, 1],
+        "sf": [1, 0],
+        "logcdf": [-np.inf, 0],
+        "logsf": [0, -np.inf],
+    }.items():
+        found = quietly(getattr(link, function), eta)
+        assert (found == values).all(), f"{function} of -inf and inf is {found}, not {values}"
+    with np.errstate(all="ignore"):
+        t = link.terms(eta)
+    assert not (np.isnan(t.r1) | np.isnan(t.r0)).any(), f"{name} needs `terms` of its own: at infinity {t}"
+    assert t.r1[1] == t.r0[0] == 0
 
 
 @pytest.mark.parametrize("name", LINKS)

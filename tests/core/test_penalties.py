@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from core import every_link
 from scipy.special import expit, ndtr
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start
-from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
 from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, MultinomialObjective, Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.numerics.folds import deal
@@ -23,7 +23,7 @@ RNG = np.random.default_rng(7)
 X = np.column_stack([np.ones(N), RNG.normal(size=(N, 4))])
 Y = (RNG.random(N) < expit(X @ np.array([-0.3, 1.0, -0.7, 0.0, 0.1]))).astype(float)
 CLASSES = RNG.integers(0, 3, N)
-LINKS = [LogitLink(), ProbitLink(), CLogLogLink()]
+LINKS = [*every_link.LINKS.values()]
 links = pytest.mark.parametrize("link", LINKS, ids=lambda link: link.name)
 
 

@@ -9,12 +9,13 @@ import pytest
 from core.test_solvers import IN_ERRORS, KINDS, LINKS, distance, objective
 
 import glmclf
-from glmclf import CLogLog, Logit, MNLogit, Probit
+from glmclf import registry
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.sgd import RAW, sgd
 from glmclf.errors import ConvergenceWarning, PerfectSeparationError, SeparationWarning
 
-MODELS = {"Logit": Logit, "Probit": Probit, "CLogLog": CLogLog, "MNLogit": MNLogit}
+BINARY = registry.names("binary")
+MODELS = {name: registry.model_class(name) for name in registry.names(*registry.REGRESSIONS)}
 NEAR = 0.7  # standard errors of the raw estimate from the maximum
 
 models = pytest.mark.parametrize("name", MODELS)
@@ -108,7 +109,7 @@ def test_a_gross_outlier():
     generator = np.random.default_rng(7)
     x = np.r_[generator.normal(size=200), 1e6]
     y = np.r_[(generator.normal(size=200) < x[:200]).astype(float), 0.0]
-    for model in (Logit, Probit, CLogLog):
+    for model in map(registry.model_class, BINARY):
         raw = model(y, np.column_stack([np.ones(201), x])).fit(method="sgd", polish=False)
         assert np.isfinite(raw.params).all() and raw.mle_retvals["remaining_error"] < np.inf
 
@@ -175,7 +176,7 @@ def test_one_seed_one_result(name, polish):
 
 
 def test_counts():
-    for name in ("Logit", "Probit", "CLogLog"):
+    for name in BINARY:
         model = make(name, "won + lost ~ x + z")
         np.testing.assert_allclose(quiet(model).params, model.fit().params, rtol=1e-10)
         assert quiet(model, polish=False).mle_retvals["remaining_error"] < NEAR

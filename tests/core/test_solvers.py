@@ -5,18 +5,17 @@ import warnings
 import numpy as np
 import pytest
 from core import exact
+from core.every_link import LINKS
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers import solve
-from glmclf.core.likelihood import links
 from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 from glmclf.core.likelihood.pointwise import Binomial
 from glmclf.core.rows.blocks import Blocks
 
 SOLVERS = ["irls", "newton", "bfgs", "lbfgs"]
-LINKS = {"logit": links.LogitLink(), "probit": links.ProbitLink(), "cloglog": links.CLogLogLink()}
 KINDS = ["binary", "counts", "weights", "offset", "fraction"]
 # distance to the maximum in standard errors: rounding of the score is about sqrt(n) 1e-16
 IN_ERRORS = 1e-11
@@ -367,6 +366,6 @@ def test_scoring_of_huge_counts_goes_on_to_rounding():
     x, m = rng.normal(size=12), np.full(12, 1e10)
     y = rng.binomial(m.astype(int), norm.cdf(0.5 * x)).astype(float)
     blocks = Blocks(Dense(np.column_stack([np.ones(12), x])), y, m, None, None)
-    objective = Objective(Binomial(links.ProbitLink()), blocks)
+    objective = Objective(Binomial(LINKS["probit"]), blocks)
     for method in ("irls", "newton"):
         assert solve(method, objective, np.zeros(2)).decrement < 1e-18

@@ -254,6 +254,20 @@ def test_b_splines_have_r_s_derivatives_at_knots_and_ends_too(degree):
     close(found, theirs, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:.*beyond the outer knots")
+@pytest.mark.parametrize("outside", ["extend", "clip"])
+def test_slopes_of_b_splines_beyond_their_knots(outside):
+    d = design(f"0 + bs(x, df=5, outside='{outside}')", TRAIN)
+    low, high = min(R["x"]), max(R["x"])
+    x, h = np.array([low - 3, low - 1, high + 1, high + 3]), 0.125
+    at = [d.matrix({"x": x + s * h}) for s in (-2, -1, 1, 2)]
+    exact = (8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * h)  # of polynomials of degree 4 or less
+    close(d.derivative({"x": x}, "x"), exact, rtol=1e-8, atol=1e-10)
+    ends = d.derivative({"x": [low, high]}, "x")  # at an outer knot from the side to which x grows
+    inside = design("0 + bs(x, df=5)", TRAIN).derivative({"x": [low, high]}, "x")
+    close(ends, inside if outside == "extend" else inside * [[1.0], [0.0]], rtol=1e-12, atol=1e-14)
+
+
 def test_a_whole_b_spline_basis_sums_to_one():
     d = design("0 + bs(x, df=7, include_intercept=True)", TRAIN)
     close(d.derivative(TRAIN, "x").sum(axis=1), 0, atol=1e-12)

@@ -9,6 +9,7 @@ import pathlib
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ import glmclf
 from glmclf import LDA, Logit, NaiveBayes
 from glmclf.data.design import codec
 from glmclf.data.reading.read import read_formula
-from glmclf.errors import DataError, FormulaError, UnseenLevelError
+from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError
 
 R = json.loads((pathlib.Path(__file__).parents[1] / "reference/basis/basis.json").read_text())
 NEW = pd.DataFrame({"x": R["new"]})
@@ -147,6 +148,102 @@ def test_groups_have_the_names_of_pandas(right, pandas):
     assert list(d.levels.values()) == [used]
     codes = theirs.cat.remove_unused_categories().cat.codes
     np.testing.assert_array_equal(d.matrix(data), np.eye(len(used))[codes])
+
+
+# --------------------------------------------------------------------------------- values outside what is remembered
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_splines_are_continued_beyond_their_knots_as_r_s(degree):
+    d = design(f"0 + bs(x, knots={R['knots']}, degree={degree}, outside='extend')")
+    rows = pd.DataFrame({"x": R["beyond"] + R["new"]}, index=list("abcdefghi"))
+    with pytest.warns(DataWarning, match="2 of 9 values lie beyond the outer knots.*furthest is 990.5"):
+        found = d.matrix(rows)
+    np.testing.assert_allclose(found, R[f"bs{degree}_beyond"], rtol=1e-9, atol=1e-11)
+    stored = codec.decode(json.loads(json.dumps(codec.encode(d))))
+    with pytest.warns(DataWarning, match="continued"):
+        np.testing.assert_array_equal(stored.matrix(rows), found)
+
+
+def test_splines_are_held_at_their_outer_knots():
+    d = design("bs(x, df=5, outside='clip')")
+    plain = design("bs(x, df=5)")
+    inside = pd.DataFrame({"x": np.clip(R["beyond"] + R["new"], min(R["x"]), max(R["x"]))})
+    np.testing.assert_array_equal(d.matrix({"x": R["beyond"] + R["new"]}), plain.matrix(inside))
+
+
+def test_bounds_inside_the_data_of_a_fit():
+    data = pd.DataFrame({"x": R["x"], "y": np.arange(30) % 2})
+    bounded = f"bs(x, knots={R['knots']}, lower_bound=1001, upper_bound=1009"
+    with pytest.raises(DataError, match=r"outside the range of the spline, 1001 to 1009 \(the furthest is 1000.1\)"):
+        design(f"{bounded})", data)
+    clipped = design(f"{bounded}, outside='clip')", data)
+    np.testing.assert_array_equal(clipped.matrix(data)[np.argmin(R["x"])], clipped.matrix({"x": [1001]})[0])
+
+
+@pytest.mark.parametrize("right", ["bs(x, df=4)", "qcut(x, 3)", "cut(x, [999, 1005, 1010])", "cut(x, 3)"])
+def test_an_error_names_the_rows_outside(right):
+    rows = pd.DataFrame({"x": [1003.0, 990.5, np.nan, 1015.25]}, index=list("abcd"))
+    with pytest.raises(DataError, match=r'outside.*990.5.*outside="extend".*\(2 of 4 rows: rows b, d\)') as caught:
+        design(right).matrix(rows)
+    assert f'"{right}"' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "right, edges",
+    [
+        ("qcut(x, 3, outside='extend')", [-np.inf, *np.quantile(R["x"], [1 / 3, 2 / 3]), np.inf]),
+        ("cut(x, [999, 1005, 1010], outside='extend')", [-np.inf, 1005.0, np.inf]),
+        ("cut(x, [1002, 1005, 1008], right=False, outside='extend')", [-np.inf, 1005.0, np.inf]),
+        ("cut(x, 2, outside='extend')", [-np.inf, (min(R["x"]) + max(R["x"])) / 2, np.inf]),
+    ],
+)
+def test_open_ends_of_groups_are_the_intervals_of_pandas(right, edges):
+    d = design(f"0 + {right}")
+    every = pd.DataFrame({"x": R["beyond"] + R["x"] + [edges[1]]})
+    theirs = pd.cut(every.x, edges, right="right=False" not in right)
+    assert list(d.levels.values()) == [[str(c) for c in theirs.cat.categories]]
+    np.testing.assert_array_equal(d.matrix(every).argmax(axis=1), theirs.cat.codes)
+
+
+@pytest.mark.parametrize("model", [Logit, LDA, NaiveBayes])
+def test_predictions_go_on_outside_the_groups_in_every_container(model, tmp_path):
+    data = table()
+    formula = "y ~ z + qcut(x, 3, outside='extend')"
+    res = model.from_formula(formula, data).fit()
+    far = pd.DataFrame({"x": [-99.0, 99.0], "z": 1.0})
+    near = pd.DataFrame({"x": [data.x.min(), data.x.max()], "z": 1.0})
+    wanted = np.asarray(res.predict(near))
+    np.testing.assert_array_equal(res.predict(far), wanted)
+    res.save(tmp_path / "m.json")
+    np.testing.assert_array_equal(glmclf.load(tmp_path / "m.json").predict(far), wanted)
+    streamed = model.from_formula(formula, lambda: iter([data[:50], data[50:]])).fit()
+    np.testing.assert_allclose(np.asarray(streamed.predict(far)), wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("outside", ["extend", "clip"])
+def test_margins_of_a_spline_beyond_its_knots(outside):
+    data = table()
+    res = Logit.from_formula(f"y ~ bs(x, df=5, outside='{outside}')", data).fit()
+    at = pd.DataFrame({"x": [data.x.max() + 0.5]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        margin = res.get_margeff(variables="x", newdata=at).margeff.iloc[0]
+        h = 1e-5
+        p = [float(res.predict({"x": [at.x[0] + s * h]}).iloc[0]) for s in (-1, 1)]
+    assert margin == pytest.approx((p[1] - p[0]) / (2 * h), abs=1e-7)
+    assert (margin == 0) == (outside == "clip")
+
+
+@pytest.mark.parametrize("right", ["bs(x, df=4, outside='a')", "qcut(x, 3, outside='clip')", "cut(x, 3, outside=1)"])
+def test_other_words_for_outside_are_refused(right):
+    with pytest.raises(DataError, match="outside=.*'error', 'extend'"):
+        design(right)
+
+
+def test_a_polynomial_between_equal_knots_is_not_continued():
+    data = pd.DataFrame({"x": [0.0] * 12 + R["x"][:12], "y": [0, 1] * 12})
+    with pytest.raises(DataError, match="an inner knot lies on an outer one"):
+        design("bs(x, df=5, outside='extend')", data)
+    assert np.isfinite(design("bs(x, df=5, outside='clip')", data).matrix({"x": [-3.0, 2000.0]})).all()
 
 
 # ------------------------------------------------------------------------------------------------ memory, storage
@@ -327,11 +424,6 @@ def test_what_makes_no_basis_is_refused_by_name(right, words):
         assert word in str(caught.value)
     assert "_fix" not in str(caught.value)
 
-
-def test_values_beyond_the_groups_are_refused_at_prediction():
-    d = design("qcut(x, 4)")
-    with pytest.raises(DataError, match=r'"qcut\(x, 4\)": 1 row has a value outside .*\(2000\)'):
-        d.matrix({"x": [1005.0, 2000.0]})
 
 
 def test_a_group_without_training_rows_is_an_unseen_level():

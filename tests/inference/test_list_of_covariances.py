@@ -52,7 +52,8 @@ def test_the_shell_has_all():
 
 def test_the_guide_has_a_row_of_each():
     rows = [line.split("|")[1] for line in GUIDE.read_text(encoding="utf-8").split("\n") if line.startswith("| `")]
-    assert [name for row in rows for name in re.findall(r'`"(\w+)"`', row)] == [*COVARIANCES]
+    found = [name for row in rows for name in re.findall(r'`"(\w+)"`', row)]
+    assert found == [*COVARIANCES], f"docs/guides/covariances.md: rows of {found}, entries of {[*COVARIANCES]}"
 
 
 def test_messages_have_all():

@@ -36,10 +36,11 @@ CONSTANT = "its data have two distinct rows, one a class: within classes the fea
 FEW = "30 features of 3 to 14 rows a class have no covariance matrix, an error here"
 DEGENERATE = {"check_sample_weights_shape": CONSTANT, "check_sample_weights_not_overwritten": CONSTANT}
 SEPARATED = "its classes are separated: rows whose probability is not determined are an error"
+SAMPLING = "factors of classes are sampling weights, which Firth's reduction refuses"
 UNDERFLOW = "it compares log p with the logarithm of p where p underflows to 0"
 CHECKED = [
     ({"alpha": 0.01}, {}),
-    ({"bias_reduction": "firth", "weight_type": "freq_weights"}, {}),
+    ({"bias_reduction": "firth", "weight_type": "freq_weights"}, {"check_class_weight_classifiers": SAMPLING}),
     pytest.param({"model": "mnlogit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
     ({"model": "lda", "covariance": "diag"}, DEGENERATE),
     pytest.param(
@@ -216,6 +217,47 @@ def test_bags_in_which_a_class_is_missing(X, penguins):
 
 
 # ------------------------------------------------------------------------------------------------- tables and arrays
+def test_class_weights_are_those_of_scikit_learn(X, penguins):
+    rows = X[["body_mass_g", "bill_depth_mm"]]
+    species = penguins["species"]
+    scaled = (rows - rows.mean()) / rows.std()
+    given = {"Adelie": 0.5, "Gentoo": 3.0, "Chinstrap": 2.0}
+    w = np.random.default_rng(3).uniform(0.2, 2.0, len(rows))
+    for class_weight in ("balanced", given):
+        ours = FormulaClassifier("mnlogit", alpha=0.1, class_weight=class_weight).fit(scaled, species)
+        weights = sklearn.utils.class_weight.compute_sample_weight(class_weight, species)
+        by_hand = FormulaClassifier("mnlogit", alpha=0.1).fit(scaled, species, sample_weight=weights)
+        np.testing.assert_allclose(ours.predict_proba(scaled), by_hand.predict_proba(scaled), rtol=1e-12)
+    C = 1 / (0.1 * len(rows))
+    theirs = linear_model.LogisticRegression(C=C, class_weight="balanced", tol=1e-12, max_iter=10_000)
+    theirs.fit(scaled, species == "Gentoo")
+    ours = FormulaClassifier("logit", alpha=0.1, class_weight="balanced").fit(scaled, species == "Gentoo")
+    np.testing.assert_allclose(ours.predict_proba(scaled), theirs.predict_proba(scaled), rtol=1e-5)
+    both = FormulaClassifier("lda", class_weight="balanced").fit(scaled, species, sample_weight=w)
+    np.testing.assert_allclose(list(both.results_.priors), 1 / 3, rtol=1e-12)  # all classes weigh alike
+
+
+@pytest.mark.parametrize(
+    "parameters, weights, message",
+    [
+        ({"class_weight": "even"}, None, 'class_weight=.even.: choose "balanced"'),
+        ({"class_weight": {"femal": 2}}, None, "names 'femal'; the classes are \\['female', 'male'\\]"),
+        ({"class_weight": {"female": -1}}, None, "numbers from 0 on"),
+        ({"class_weight": "balanced", "weight_type": "freq_weights"}, 1, "makes sampling weights"),
+        ({"class_weight": "balanced", "weights": "body_mass_g"}, None, "class_weight= and weights="),
+    ],
+)
+def test_class_weights_that_mean_nothing(X, y, parameters, weights, message):
+    weights = None if weights is None else np.ones(len(y))
+    with pytest.raises(ValueError, match=message):
+        FormulaClassifier("logit", "body_mass_g", **parameters).fit(X, y, sample_weight=weights)
+
+
+def test_class_weights_need_labels_beside_the_table(penguins):
+    with pytest.raises(ValueError, match="give them beside the table"):
+        FormulaClassifier("logit", "sex ~ body_mass_g", class_weight="balanced").fit(penguins)
+
+
 def test_all_columns_by_default(penguins, y):
     X = penguins[["bill_depth_mm", "island"]].assign(**{"odd name": penguins.year - 2008, "np": penguins.body_mass_g})
     made = FormulaClassifier().fit(X, y)
@@ -348,7 +390,8 @@ def test_undetermined_rows_are_no_classes():
 # -------------------------------------------------------------------------------------------------------- parameters
 def test_parameters():
     made = FormulaClassifier("lda", "x", shrinkage=0.2, priors="equal")
-    own = {"model": "lda", "formula": "x", "weight_type": "weights", "functions": None, "trusted": True}
+    own = {"model": "lda", "formula": "x", "weight_type": "weights", "class_weight": None, "functions": None}
+    own["trusted"] = True
     assert made.get_params() == {**own, "shrinkage": 0.2, "priors": "equal"}
     copied = clone(made).set_params(shrinkage=0.3, cov_type="HC0")
     assert copied.get_params()["shrinkage"] == 0.3 and made.get_params()["shrinkage"] == 0.2

@@ -3,6 +3,7 @@
 import functools
 import io
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -14,6 +15,7 @@ from properties.toys import FRAMES, MODELS, NUMBERS, close, make, toy
 import glmclf
 from glmclf.core.design.dense import Dense
 from glmclf.errors import CollinearityError, CollinearityWarning, DataWarning, SeparationWarning
+from glmclf.inference.covariance.types import COVARIANCES
 
 every = pytest.mark.parametrize("model", [*MODELS, "MNLogit"])
 
@@ -100,9 +102,7 @@ def test_as_the_fit_without_them(model, kind):
 
 
 @every
-@pytest.mark.parametrize(
-    "cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "HAC", "cluster", "jackknife"]
-)
+@pytest.mark.parametrize("cov", [name for name in COVARIANCES if name not in ("nonrobust", "bootstrap")])
 def test_covariances(model, cov):
     if cov == "jackknife" and model != "Logit":
         pytest.skip("one model is enough for 160 fits")
@@ -575,3 +575,22 @@ def test_scale_is_not_called_collinearity():
     with pytest.raises(CollinearityError, match='scale of "x1".*"x2".*another unit') as caught:
         glmclf.Logit(t.x1 > t.x2, X).fit()
     assert "dependent" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spline, better",
+    [
+        ("cr(x1, df=4)", 'cr(x1, df=4, constraints="center")'),
+        ("cc(x1, df=4)", 'cc(x1, df=4, constraints="center")'),
+        ("bs(x1, df=5, include_intercept=True)", "without include_intercept=True"),
+    ],
+)
+def test_splines_that_span_the_intercept_say_how_to_be_written(spline, better):
+    with pytest.warns(CollinearityWarning, match=re.escape(f"add up to the intercept: write {better}")):
+        glmclf.Logit.from_formula(f"y ~ {spline} + g", toy()).fit()
+    with pytest.raises(CollinearityError, match=re.escape(f"write {better}")):
+        glmclf.Logit.from_formula(f"y ~ {spline} + g", toy()).fit(collinear="raise")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        centred = better if "(" in better else "bs(x1, df=4)"
+        glmclf.Logit.from_formula(f"y ~ {centred} + g", toy()).fit()

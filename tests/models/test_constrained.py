@@ -15,6 +15,7 @@ from scipy.special import chdtrc
 import glmclf
 from glmclf import datasets
 from glmclf.errors import CollinearityError, DataError, InferenceWarning, PerfectSeparationError
+from glmclf.inference.covariance.types import COVARIANCES, REFITS
 
 LINKS = {"Logit": sm.families.links.Logit, "Probit": sm.families.links.Probit, "CLogLog": sm.families.links.CLogLog}
 
@@ -60,7 +61,7 @@ def test_equal_coefficients_are_one_of_the_sum(model):
 
 
 @models
-@pytest.mark.parametrize("cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "HAC", "cluster"])
+@pytest.mark.parametrize("cov", [name for name in COVARIANCES if name not in ("nonrobust", *REFITS)])
 def test_covariances_of_what_is_free(model, cov):
     keywords = {"groups": "firm"} if cov == "cluster" else {}
     res = make(model, "y ~ x1 + x2", toy()).fit_constrained("x1 = x2", cov_type=cov, cov_kwds=keywords)

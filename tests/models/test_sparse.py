@@ -14,6 +14,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import rotated
 from glmclf.core.design.sparse import Sparse
 from glmclf.errors import CollinearityWarning, DataError, MissingDataError, SeparationWarning
+from glmclf.inference.covariance.types import COVARIANCES
 
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]
 every = pytest.mark.parametrize("model", MODELS)
@@ -84,9 +85,7 @@ def test_methods(model, method):
 
 
 @every
-@pytest.mark.parametrize(
-    "cov", ["expected", "HC0", "HC1", "HC2", "HC3", "HC4", "HC4m", "HC5", "cluster", "HAC", "bootstrap"]
-)
+@pytest.mark.parametrize("cov", [name for name in COVARIANCES if name not in ("nonrobust", "jackknife")])
 def test_covariances(model, cov):
     kwds = {"cluster": {"groups": np.arange(N) % 50}, "HAC": {"maxlags": 3}, "bootstrap": {"reps": 20, "seed": 1}}
     a, b = fits(model, options={"cov_type": cov, "cov_kwds": kwds.get(cov)})

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import glmclf
+from glmclf import registry
 
-BINARY = ("Logit", "Probit", "CLogLog")
-GENERATIVE = ("LDA", "QDA", "NaiveBayes")
-MODELS = (*BINARY, "MNLogit", *GENERATIVE)
+BINARY, GENERATIVE = registry.names("binary"), registry.names(*registry.GENERATIVE)
+MODELS = registry.names()
 ROUNDING = 1e-9  # the same numbers, summed in another order
 N = 3000
 

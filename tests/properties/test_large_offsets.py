@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import CLogLog, Logit, MNLogit, Probit, load
+from glmclf import Logit, MNLogit, load, registry
 from glmclf.errors import InferenceWarning, SeparationWarning
 
 SHIFTS = (-1e3, 1e6)
@@ -25,7 +25,12 @@ def table(n=60, seed=3):
 
 DATA = table()
 FORMULAS = {"constant": "{} ~ x + z", "groups": "{} ~ 0 + C(g) + x + z"}
-MODELS = {"logit": (Logit, "y"), "probit": (Probit, "y"), "cloglog": (CLogLog, "y"), "mnlogit": (MNLogit, "k")}
+RESPONSES = {"binary": "y", "multinomial": "k"}
+MODELS = {
+    lower: (registry.model_class(name), RESPONSES[registry.MODELS[name].kind])
+    for lower, name in registry.LOWER_CASE.items()
+    if registry.MODELS[name].kind in RESPONSES
+}
 
 
 def model(name, columns, c, data=DATA):

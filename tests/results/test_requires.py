@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets, load
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit, datasets, load, registry
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import DataError
 from glmclf.results.generative.discriminant import DiscriminantResults
@@ -181,7 +181,7 @@ def test_what_no_fit_of_the_model_has_is_judged_first(results):
 NEVER = {  # what no other fit, fit again or in memory, would have, and the only advice to give
     "inverse_predict": (
         ("ridge, several classes", "two levels, lasso", "symmetric", "constrained", "several classes", "shrunk"),
-        r"inverse_predict\(\) of \w+: it is for Logit, Probit and CLogLog. predictions\(\) has the probabilities",
+        rf"inverse_predict\(\) of \w+: it is for {registry.listed(['binary'])}\. predictions\(\) has the probabilities",
     ),
     "iia_test": (
         tuple(f"two levels{how}" for how in ("", ", lasso", ", pseudo-likelihood", ", stream", ", loaded")),
@@ -224,6 +224,15 @@ def test_a_new_method_is_refused_to_all_that_lack_what_it_needs():
     for name in ("pseudo-likelihood", "not converged", "generative pseudo-likelihood"):
         with pytest.raises(ValueError, match="^osius_rojek_test"):
             osius_rojek_test(fit(name))
+
+
+def test_a_refusal_without_advice_ends_with_its_sentence():
+    @requires(Needs.BINARY)
+    def osius_rojek_test(self):
+        """A test."""
+
+    with pytest.raises(NotImplementedError, match=rf"it is for {registry.listed(['binary'])}\.$"):
+        osius_rojek_test(fit("two levels"))
 
 
 def takes_rows(results, name):

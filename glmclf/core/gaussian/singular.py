@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
+if TYPE_CHECKING:
+    from glmclf.core.gaussian.moments import ClassMoments
+
 CONSTANT_SD_SHARE = 1e-10  # sd of a feature within classes, as a share of its total sd, up to which it is constant
 DEPENDENT_LENGTH_SHARE = 1e-7  # share of its residuals' length left by others, below which a feature depends on them
 DEPENDENT_VARIANCE_SHARE = 1e-12  # share of variance left by others, where only sums of squares are known
+ROUNDED_SHARE_OF_CONSTANT = 1e-9  # share of a combination's terms up to which its constant is their rounding
 
 
 class SingularDispersion(Exception):
@@ -110,3 +115,37 @@ def dependent_from_scatter(S: ndarray) -> dict[int, dict[int, float]]:
     while not (found := dependent_columns(root, least)):
         least *= 2  # the factorisation failed; the nearest dependence is the reason
     return found
+
+
+def redundant_features(moments: ClassMoments, R: ndarray | None = None) -> dict[int, dict[int, float]]:
+    """Features that equal a constant or, in all rows and not only up to a constant of the class, a combination of
+    earlier ones: feature -> {feature: coefficient}, where -1 stands for the constant 1.
+
+    Those that vary between classes alone are not among them: they tell the classes apart.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    R : (m, p) ndarray, optional
+        Factor of the scatter within classes, R'R = W; without it only constants are looked for.
+    """
+    floors = least_variances(moments.total_squares, moments.n, moments.means)
+    within = moments.sums_of_squares(True)[1][0] / moments.n
+    alike = moments.between_squares / moments.n <= floors
+    found: dict[int, dict[int, float]] = {int(j): {} for j in np.flatnonzero((within <= floors) & alike)}
+    varying = np.flatnonzero(within > floors)
+    if R is not None and len(varying):
+        for j, terms in dependent_columns(R[:, varying]).items():
+            found[int(varying[j])] = {int(varying[i]): a for i, a in terms.items()}
+    apart = np.where(moments.counts[:, None] > 0, moments.apart, 0.0)
+    sd = np.sqrt(moments.total_squares / moments.n)
+    for j, terms in list(found.items()):
+        at, a = np.array(list(terms), dtype=np.intp), np.array(list(terms.values()))
+        if (np.abs(apart[:, j] - apart[:, at] @ a) > DEPENDENT_LENGTH_SHARE * sd[j]).any() and terms:
+            del found[j]
+            continue
+        parts = moments.mean[at] * a
+        rest = float(moments.mean[j] - parts.sum())
+        if abs(rest) > ROUNDED_SHARE_OF_CONSTANT * (abs(moments.mean[j]) + np.abs(parts).sum() + sd[j]):
+            terms[-1] = rest
+    return dict(sorted(found.items()))

@@ -42,9 +42,13 @@ class Link(ABC):
     """Inverse link F, a distribution function on the real line.
 
     A subclass defines `logcdf`, `logsf`, `logpdf`, `dlogpdf`, `quantile` and `quantile_of_logs`, and the attributes
-    that are not as here; the rest is derived, and overridden only for speed or digits. Its functions are asked at
-    eta = inf and -inf, too, and must not warn there. With a log-concave F (all links here) the observed information is
-    positive semi-definite and a maximum is the only one; another F, such as Cauchy's, may have several.
+    that are not as here; the rest is derived, and overridden for speed or digits. Where separation decides a row, eta
+    is inf or -inf: `cdf`, `sf` and their logs must not warn there, nor may r1 and r0 of `terms` be NaN. Derived terms
+    are, where log f and log F are both -inf: such a link needs `terms` of its own.
+
+    Every F here is log-concave: the observed information is positive semi-definite, and a maximum is the only one.
+    Solvers rest on that. Of another F, such as Cauchy's, there may be several maxima, and away from them the observed
+    information may be indefinite, where a fit may end with "the information matrix is singular".
 
     Attributes
     ----------

@@ -56,6 +56,10 @@ def _b_spline(transform: Any, x: Dual, *args: Any, **kwargs: Any) -> ndarray:
     value, tangent = _of_vector(x)
     degree, knots = int(transform._degree), np.asarray(transform._all_knots, dtype=np.float64)
     size = len(knots) - degree - 1
+    if _argument("outside", 7, args, kwargs) == "clip":  # constant from the outer knots on
+        moves = np.where(tangent < 0, (value > knots[0]) & (value <= knots[-1]), value < knots[-1])
+        tangent = np.where(moves & ~transform.beyond(value), tangent, 0.0)
+        value = np.clip(value, knots[0], knots[-1])
     out = np.zeros((len(value), size))
     left = (tangent < 0) & np.isin(value, knots)
     for i in range(size if degree else 0):

@@ -192,9 +192,7 @@ class Expression:
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name
-            return self.guarded(
-                lambda: eval(operators.compiled(code), scope), lambda: self._outside_knots(columns)
-            )
+            return self.guarded(lambda: eval(operators.compiled(code), scope))
 
     def fix(self, columns: Mapping[str, Column]) -> None:
         """Remember what columns are reduced to in the rows of a fit."""
@@ -232,32 +230,17 @@ class Expression:
             found.update(np.asarray(values, dtype=np.float64 if numbers else str).tobytes())
         return found.hexdigest()
 
-    def _outside_knots(self, columns: Mapping[str, Column]) -> ndarray | None:
-        """Rows outside the knots of the spline, by position; None where it is not alone in the factor."""
-        knots = [getattr(transform, "_all_knots", None) for transform in self.transforms.values()]
-        codes = self.transform_arguments()
-        if len(knots) != 1 or knots[0] is None or len(codes) != 1:
-            return None
-        x = np.asarray(self.run(codes[0], columns), dtype=np.float64)
-        return np.flatnonzero((x < np.min(knots[0])) | (x > np.max(knots[0]))) if x.ndim == 1 else None
-
-    def guarded(self, function: Any, outside: Any = None) -> Any:
-        """The value of a function of no arguments; what it raises names the factor, and where `outside` tells them the
-        rows beyond a spline's knots."""
+    def guarded(self, function: Any) -> Any:
+        """The value of a function of no arguments; what it raises names the factor, and the rows where it knows."""
         try:
             return function()
         except Refused as error:
-            raise DataError(f'"{self.code}": {error}') from None
-        except (DataError, NotImplementedError) as error:
-            if isinstance(error, DataError):
-                raise
-            if "outermost knots" in str(error):
-                beyond = DataError(
-                    f'"{self.code}": some values lie outside the range of the rows the spline was fitted to; give it '
-                    "wider lower_bound= and upper_bound= in the formula, or leave these rows out"
-                )
-                beyond.places = outside() if outside is not None else None
-                raise beyond from None
+            refused = DataError(f'"{self.code}": {error}')
+            refused.places = error.places
+            raise refused from None
+        except DataError:
+            raise
+        except NotImplementedError as error:
             raise DataError(f'"{self.code}" cannot be evaluated: {error}') from error
         except Exception as error:
             raise DataError(f'"{self.code}" cannot be evaluated: {type(error).__name__}: {error}') from error

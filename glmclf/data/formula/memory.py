@@ -59,7 +59,9 @@ Part = tuple[Call, Callable[..., Any] | None]
 
 
 # ------------------------------------------------------------------------------------------------------- in memory
-def memorise(expression: Expression, columns: Columns, times: ndarray | None = None) -> None:
+def memorise(
+    expression: Expression, columns: Columns, times: ndarray | None = None, every: Columns | None = None
+) -> None:
     """Let the stateful transforms of a factor see the training rows.
 
     Parameters
@@ -70,21 +72,29 @@ def memorise(expression: Expression, columns: Columns, times: ndarray | None = N
         Its columns, in complete rows.
     times : (n,) ndarray, optional
         Positive frequency weights: so often each row counts.
+    every : dict of Column, optional
+        The columns of all rows of a fit for which these stand: ends of transforms reach as far as there.
     """
     for call in (Call(expression, *c) for stage in _stages(expression) for c in stage):
         if not isinstance(call.transform, Remembers):
             _show(call, columns, times)
             continue
         x, args, kwargs = call.rows(columns)
-        call.guarded(partial(_at_hand, call.transform, x, times, args, kwargs))
+        whole = None if every is None else call.rows(every)[0]
+        call.guarded(partial(_at_hand, call.transform, x, times, args, kwargs, whole))
 
 
 def _at_hand(
-    transform: Remembers, x: ndarray, times: ndarray | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    transform: Remembers,
+    x: ndarray,
+    times: ndarray | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    every: ndarray | None = None,
 ) -> None:
     if not len(x):
         raise Refused("there are no rows.")
-    steps, answer = transform.fix(InMemory(x, times), *args, **kwargs), None
+    steps, answer = transform.fix(InMemory(x, times, every), *args, **kwargs), None
     while (f := _next(steps, answer)) is not None:
         answer = f(x, times)
 

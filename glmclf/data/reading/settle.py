@@ -101,7 +101,7 @@ def settle(
         if not n and rows.part:
             return {}
         cut = {name: column.take(rows.selection) for name, column in table.items()}
-        _fix(bound, cut, None if times is None else times[rows.keep])
+        fix_reductions(bound, cut, None if times is None else times[rows.keep])
         if not _lost(rows, {c: _argument_missing(e, cut, n, rows) for c, e in bound.items()}):
             values = {}
             for code, expression in bound.items():
@@ -126,7 +126,7 @@ def settle(
     return values
 
 
-def _fix(bound: Mapping[str, Expression], cut: dict[str, Column], times: ndarray | None) -> None:
+def fix_reductions(bound: Mapping[str, Expression], cut: dict[str, Column], times: ndarray | None) -> None:
     """Let factors remember what their code reduces columns to, each row as often as its frequency weight says."""
     for expression in bound.values():
         if not expression.reductions:

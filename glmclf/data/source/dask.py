@@ -190,7 +190,7 @@ class Dask(Source):
             absent = [name for name in columns or [] if name not in self.names]
             if absent:
                 raise DataError(f"{KIND} has no column {quoted(absent)}. {close_to(str(absent[0]), self.names)}")
-            self._parts[key] = (self._data if columns is None else chosen(self._data, columns)).to_delayed()
+            self._parts[key] = delayed_of(self._data if columns is None else chosen(self._data, columns))
         return self._parts[key]
 
     def _runs(self, n: int) -> list[Range]:
@@ -395,10 +395,23 @@ def _alike(shapes: list[tuple[int, str]]) -> list[Range]:
     return list(itertools.pairwise([*starts, len(shapes)]))
 
 
+def delayed_of(data: Any) -> list[Any]:
+    """Each partition, delayed, as the frame counts them: Dask's own `to_delayed` joins files of which few columns are
+    read, other ones for other columns."""
+    return type(data)(_lowered(data, fuse=True)).to_delayed(optimize_graph=False)
+
+
+def _lowered(data: Any, fuse: bool = False) -> Any:
+    """The expression of a frame as Dask optimises it, but for the step that joins partitions."""
+    expression = data.expr.simplify().lower_completely().simplify()
+    fuses = getattr(type(expression), "fuse", None) if fuse else None  # older versions leave tasks apart
+    return expression if fuses is None else fuses(expression)
+
+
 def chosen(data: Any, columns: list[str]) -> Any:
     """Selection of columns, where a reader of files sees it; otherwise left to the tasks, whose errors
     name the partition."""
-    expression = _optimised(data, columns).expr
+    expression = _of_columns(data, columns)
     while type(expression).__name__ == "Projection":
         expression = expression.frame
     return type(data)(expression)
@@ -406,18 +419,33 @@ def chosen(data: Any, columns: list[str]) -> Any:
 
 def projected(data: Any, columns: list[str]) -> Any:
     """Partitions with some columns, where a reader of files sees that; otherwise with all."""
-    found = _optimised(data, columns)
-    return data if found is data or type(found.expr).__name__ == "Projection" else data[columns]
-
-
-def _optimised(data: Any, columns: list[str]) -> Any:
-    """Columns as Dask would read them; all columns where its own optimiser fails, as it does on ``categorize()``."""
-    try:
-        some = data[columns].optimize(fuse=False)
-        some.to_delayed()
-    except Exception:
+    expression = _of_columns(data, columns)
+    if expression is data.expr or type(expression).__name__ == "Projection":
         return data
-    return some
+    from glmclf.data.source.dask_columns import beside_frame
+
+    return beside_frame(data, columns)
+
+
+def keeps_partitions(data: Any) -> bool:
+    """Whether Dask computes the partitions of a frame one by one, and does not join some of them."""
+    try:
+        return bool(data.optimize(fuse=False).npartitions == data.npartitions)
+    except Exception:  # its own optimiser fails, as it does on ``categorize()``
+        return True
+
+
+def _of_columns(data: Any, columns: list[str]) -> Any:
+    """Columns as Dask would read them; all columns where its own optimiser fails, as it does on ``categorize()``, or
+    cuts partitions by the size of the columns."""
+    if any(type(step).__name__ == "RepartitionSize" for step in data.expr.walk()):
+        return data.expr
+    try:
+        expression = _lowered(data[columns])
+        expression.__dask_graph__()
+    except Exception:
+        return data.expr
+    return expression
 
 
 def is_dask(data: Any) -> bool:

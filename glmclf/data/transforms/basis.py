@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -24,11 +25,23 @@ from glmclf.core.rows.summed import Summed, added_by
 from glmclf.data.transforms.values import MAX_SORTED_VALUES, Steps, Values, together
 
 MAX_BASIS_COLUMNS = 2000  # columns, or groups, that one transform makes of a column
+VALUES_SHOWN = 5  # values outside the groups that an error names
 POLYNOMIAL_ROWS = 8192  # rows whose polynomials stay in the cache
 
 
 class Refused(ValueError):
-    """Error of an argument of a transform; the formula's factor is put before its message."""
+    """Error of an argument of a transform; the formula's factor is put before its message.
+
+    Parameters
+    ----------
+    message : str
+    places : ndarray, optional
+        Rows at fault, by position among those at hand.
+    """
+
+    def __init__(self, message: str, places: ndarray | None = None):
+        super().__init__(message)
+        self.places = places
 
 
 class Remembers:
@@ -111,6 +124,12 @@ def _places(values: Any, name: str) -> ndarray:
     if (np.diff(places) == 0).any():
         raise Refused(f"{name}={values!r}: a number occurs more than once.")
     return places
+
+
+def check_outside(outside: Any, allowed: Collection[str]) -> None:
+    """Refuse what says nothing of values outside the range that a transform remembers."""
+    if not isinstance(outside, str) or outside not in allowed:
+        raise Refused(f"outside={outside!r}: one of {', '.join(map(repr, allowed))}.")
 
 
 def _varies(x: Values) -> None:
@@ -272,7 +291,7 @@ class Hinge(Basis):
 
     def _fix(self, x: Values, knots: Any) -> None:
         self._knots = _places(knots, "knots")
-        low, high = float(x.low), float(x.high)
+        low, high = map(float, x.reach)
         outside = self._knots[(self._knots <= low) | (self._knots >= high)]
         if len(outside):
             raise Refused(
@@ -290,11 +309,16 @@ class Hinge(Basis):
 
 
 # -------------------------------------------------------------------------------------------------------- groups
+OUTSIDE_GROUPS = ("error", "extend")
+
+
 class Binned(Basis):
     """Intervals of a number, as a factor whose levels are called like pandas' intervals."""
 
-    def _set(self, edges: ndarray, right: bool, lowest: bool) -> None:
+    def _set(self, edges: ndarray, right: bool, lowest: bool, outside: str) -> None:
         """Set edges and labels: edges of integers give labels of integers, and -0.0 is 0.0."""
+        if outside == "extend":
+            edges = np.concatenate([[-np.inf], edges[1:-1], [np.inf]])
         edges = edges + edges.dtype.type(0)
         self._edges, self._right, self._lowest = edges.astype(np.float64), bool(right), bool(lowest)
         intervals = pd.cut(np.array([np.nan]), edges, right=self._right, include_lowest=self._lowest).categories
@@ -302,9 +326,8 @@ class Binned(Basis):
 
     def _at(self, x: ndarray) -> pd.Categorical:
         codes = self._codes(x)
-        outside = self._outside(x, codes)
-        if outside.rows:
-            raise self._refused(outside)
+        if (outside := self._in_none(x, codes)).any():
+            raise self._refused(x[outside][:VALUES_SHOWN].tolist(), np.flatnonzero(outside))
         return pd.Categorical.from_codes(codes, categories=self._labels)
 
     def _codes(self, x: ndarray) -> ndarray:
@@ -315,28 +338,28 @@ class Binned(Basis):
         codes[np.isnan(x)] = -1
         return codes
 
-    def _outside(self, x: ndarray, codes: ndarray) -> _Outside:
-        found = x[((codes < 0) | (codes >= len(self._labels))) & ~np.isnan(x)]
-        return _Outside(len(found), found[:5].tolist())
+    def _in_none(self, x: ndarray, codes: ndarray) -> ndarray:
+        """Rows whose value is in no interval."""
+        return ((codes < 0) | (codes >= len(self._labels))) & ~np.isnan(x)
 
-    def _left_out(self, x: ndarray, times: ndarray | None) -> _Outside:
-        return self._outside(x, self._codes(x))
+    def _left_out(self, x: ndarray, times: ndarray | None) -> _InNone:
+        return _InNone(x[self._in_none(x, self._codes(x))][:VALUES_SHOWN].tolist())
 
-    def _refused(self, outside: _Outside) -> Refused:
-        found = ", ".join(f"{value:g}" for value in outside.some)
-        rows = f"{outside.rows} row{'s have' if outside.rows > 1 else ' has'}"
+    def _refused(self, some: list[float], places: ndarray | None = None) -> Refused:
+        found = ", ".join(f"{value:g}" for value in some)
         return Refused(
-            f"{rows} a value outside the intervals {self._labels[0]} to {self._labels[-1]} "
-            f"({found}). Leave them out, or give edges that reach further: cut(..., [-np.inf, ..., np.inf])."
+            f"a value is outside the intervals {self._labels[0]} to {self._labels[-1]} ({found}). Leave out such rows, "
+            'or say outside="extend" in the formula: the outer groups then have no end, as by edges of -np.inf and '
+            "np.inf.",
+            places,
         )
 
 
 @dataclass
-class _Outside(Summed):
-    """Rows in no interval, and the values of the first few; + joins two sets of rows."""
+class _InNone(Summed):
+    """The first few values in no interval; + joins those of two sets of rows."""
 
-    rows: int
-    some: list[float] = field(metadata=added_by(lambda a, b: (a + b)[:5]))
+    some: list[float] = field(metadata=added_by(lambda a, b: (a + b)[:VALUES_SHOWN]))
 
 
 class Quantiles(Binned):
@@ -346,10 +369,14 @@ class Quantiles(Binned):
     ----------
     x : column of numbers
     n : int
-        How many groups, no more than distinct values. A value beyond the training rows is in none of them: a DataError.
+        How many groups, no more than distinct values.
+    outside : {"error", "extend"}
+        What becomes of a value beyond the training rows: it is in no group, a DataError, or the outer groups have no
+        end, (-inf, a] and (b, inf].
     """
 
-    def _fix(self, x: Values, n: int) -> Steps[None]:
+    def _fix(self, x: Values, n: int, outside: str = "error") -> Steps[None]:
+        check_outside(outside, OUTSIDE_GROUPS)
         n = _whole(n, "n", 2)
         _varies(x)
         distinct, edges = yield from together(x.distinct(n), x.quantiles(np.linspace(0.0, 1.0, n + 1)))
@@ -360,7 +387,8 @@ class Quantiles(Binned):
                 f"two of the {n} groups have the same bounds, as too many rows share a value: take fewer groups, or "
                 "cut(x, edges)."
             )
-        self._set(edges, True, True)
+        edges[[0, -1]] = x.reach
+        self._set(edges, True, True, outside)
 
 
 class Intervals(Binned):
@@ -371,17 +399,22 @@ class Intervals(Binned):
     x : column of numbers
     edges : list of numbers, or int
         Increasing, so many that there are two groups or more; -np.inf and np.inf may be the outer ones. An int asks for
-        that many intervals of equal width over the training rows. A value outside is in no group: a DataError.
+        that many intervals of equal width over the training rows.
     right : bool
         Whether an interval holds its right edge, (a, b], or its left one, [a, b).
     include_lowest : bool
         Whether the first interval holds its left edge.
+    outside : {"error", "extend"}
+        What becomes of a value outside the edges: it is in no group, a DataError, or the outer groups have no end.
     """
 
-    def _fix(self, x: Values, edges: Any, right: bool = True, include_lowest: bool = False) -> Steps[None]:
+    def _fix(
+        self, x: Values, edges: Any, right: bool = True, include_lowest: bool = False, outside: str = "error"
+    ) -> Steps[None]:
+        check_outside(outside, OUTSIDE_GROUPS)
         if np.ndim(edges) == 0:
             _varies(x)
-            n, ends = _whole(edges, "edges", 2), np.array([x.low, x.high])  # the width takes no more of the rows
+            n, ends = _whole(edges, "edges", 2), np.array(x.reach)  # the width takes no more of the rows
             edges = pd.cut(ends, n, right=right, include_lowest=include_lowest, retbins=True)[1]
         edges = np.asarray(edges)
         check_size(edges.size, "edges")
@@ -389,11 +422,11 @@ class Intervals(Binned):
             raise Refused(f"edges={edges.tolist()!r}: a list of numbers.")
         if edges.ndim != 1 or len(edges) < 2 or not (np.diff(edges) > 0).all():
             raise Refused(f"edges={edges.tolist()}: a list of two or more increasing numbers.")
-        self._set(edges, right, include_lowest)
+        self._set(edges, right, include_lowest, outside)
         if len(edges) == 2:
-            outside = yield from x.sum(self._left_out)
-            if outside.rows:  # said first
-                raise self._refused(outside)
+            beyond = (yield from x.sum(self._left_out)).some
+            if beyond:  # said first
+                raise self._refused(beyond)
             raise Refused(f"all rows used are in one group, {self._labels[0]}: give another edge between them.")
 
 

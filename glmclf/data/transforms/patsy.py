@@ -16,8 +16,12 @@ from patsy.splines import BS
 from patsy.state import Center, Standardize, stateful_transform
 from patsy.util import wide_dtype_for
 
-from glmclf.data.transforms.basis import Refused, Remembers, check_size, number_of
+from glmclf.core.rows.asked import first_time
+from glmclf.data.transforms.basis import Refused, Remembers, check_outside, check_size, column, number_of
 from glmclf.data.transforms.values import Steps, Values
+from glmclf.errors import DataWarning, warn
+
+OUTSIDE_KNOTS = ("error", "extend", "clip")
 
 
 class SentTransform(Remembers):
@@ -63,7 +67,14 @@ class Standardized(SentTransform, Standardize):
 
 # --------------------------------------------------------------------------------------------------------- splines
 class BSpline(SentTransform, BS):
-    """patsy's `bs`."""
+    """patsy's `bs`, with one setting more: what becomes of values beyond the outer knots.
+
+    Parameters
+    ----------
+    outside : {"error", "extend", "clip"}
+        A DataError; the outer polynomials continued, with a warning, as R's ``bs`` does; or the value at the outer
+        knot.
+    """
 
     def _fix(
         self,
@@ -74,15 +85,87 @@ class BSpline(SentTransform, BS):
         include_intercept: bool = False,
         lower_bound: Any = None,
         upper_bound: Any = None,
+        outside: str = "error",
     ) -> Steps[None]:
+        check_outside(outside, OUTSIDE_KNOTS)
         for name, size in (("df", df), ("degree", degree), ("knots", np.size(knots) if knots is not None else 0)):
             check_size(size, name)
         inner = df - (degree + 1) + (not include_intercept) if df is not None and knots is None else 0
         if inner > 0 and inner == int(inner):
             percent = 100 * np.linspace(0, 1, int(inner) + 2)[1:-1]
             knots = yield from x.quantiles(percent / 100)
-        self.memorize_chunk([x.low, x.high], df, knots, degree, include_intercept, lower_bound, upper_bound)
+        ends = x.reach if outside == "error" else (x.low, x.high)
+        self.memorize_chunk(list(ends), df, knots, degree, include_intercept, lower_bound, upper_bound)
         self.memorize_finish()
+        if outside == "extend" and (np.isin(self._inner_knots, self._ends)).any():
+            raise Refused(
+                f"an inner knot lies on an outer one ({self._ends[0]:g} or {self._ends[1]:g}), so that no polynomial "
+                'is there to be continued: give knots= inside, or outside="clip".'
+            )
+
+    @property
+    def _ends(self) -> ndarray:
+        """The outer knots."""
+        return np.asarray(self._all_knots, dtype=np.float64)[[0, -1]]
+
+    @property
+    def _inner_knots(self) -> ndarray:
+        order = int(self._degree) + 1
+        return np.asarray(self._all_knots, dtype=np.float64)[order:-order]
+
+    def beyond(self, x: ndarray) -> ndarray:
+        """Values beyond the outer knots, as a mask."""
+        low, high = self._ends
+        return (x < low) | (x > high)
+
+    def transform(
+        self,
+        x: Any,
+        df: Any = None,
+        knots: Any = None,
+        degree: Any = 3,
+        include_intercept: bool = False,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        outside: str = "error",
+    ) -> Any:
+        """The basis at other rows."""
+        values = column(x)
+        beyond = self.beyond(values)
+        if not beyond.any():
+            return super().transform(x, include_intercept=include_intercept)
+        low, high = self._ends
+        some = values[beyond]
+        furthest = some[np.argmax(np.maximum(low - some, some - high))]
+        if outside == "error":
+            raise Refused(
+                f"a value lies outside the range of the spline, {low:g} to {high:g} (the furthest is {furthest:g}). "
+                "Leave out such rows, give wider lower_bound= and upper_bound= in the formula, or say there "
+                'outside="extend" (the outer polynomials go on) or "clip" (the value at the outer knot).',
+                np.flatnonzero(beyond),
+            )
+        basis = np.array(super().transform(np.clip(values, low, high), include_intercept=True))
+        if outside == "extend":
+            self._say_extended(int(beyond.sum()), len(values), furthest)
+            basis[beyond] = self._continued(some)
+        return basis if include_intercept else basis[:, 1:]
+
+    def _continued(self, x: ndarray) -> ndarray:
+        """The basis by the outer polynomials, beyond the outer knots, with the column that stands for an intercept."""
+        from scipy.interpolate import splev
+
+        knots, degree = np.asarray(self._all_knots, dtype=np.float64), int(self._degree)
+        units = np.eye(len(knots) - degree - 1)
+        return np.column_stack([splev(x, (knots, unit, degree)) for unit in units])
+
+    def _say_extended(self, rows: int, n: int, furthest: float) -> None:
+        low, high = self._ends
+        if first_time(("extended", low, high)):
+            warn(
+                f"{rows} of {n} values lie beyond the outer knots of bs(), {low:g} and {high:g} (the furthest is "
+                f"{furthest:g}): the polynomials of its ends are continued there, and soon lead far away",
+                DataWarning,
+            )
 
 
 class Cubic(SentTransform, mgcv.CubicRegressionSpline):

@@ -125,6 +125,9 @@ class Values:
         Sum of squared deviations from the mean.
     total : longdouble or ndarray of them
         Sum of the values.
+    reach : tuple of numbers
+        Ends of what shall have a value without extrapolation: the smallest and the largest value or, where some rows
+        stand for all rows of a fit, those of all.
     """
 
     n: int
@@ -133,6 +136,11 @@ class Values:
     mean: Any
     squares: Any
     total: Any
+
+    @property
+    def reach(self) -> tuple[Any, Any]:
+        """Ends of what shall have a value without extrapolation."""
+        return self.low, self.high
 
     @property
     def std(self) -> float:
@@ -181,8 +189,14 @@ def _between(below: ndarray, above: ndarray, share: ndarray) -> ndarray:
 class InMemory(Values):
     """Values in memory."""
 
-    def __init__(self, x: ndarray, times: ndarray | None = None):
+    def __init__(self, x: ndarray, times: ndarray | None = None, every: ndarray | None = None):
         self.x, self.times, self.n = x, times, _count(x, times)
+        self.every = x if every is None else every
+
+    @cached_property
+    def reach(self) -> tuple[Any, Any]:
+        """Smallest and largest value of all rows for which these stand."""
+        return self.every.min(axis=0), self.every.max(axis=0)
 
     @cached_property
     def low(self) -> Any:

@@ -23,7 +23,7 @@ SAME_MEASURE, NO_MEASURE = 1e-10, 1e-13  # measures that differ by less, relativ
 OF_EVENT = ("AUC", "Brier", "log score", "accuracy", "R2", "intercept", "slope")
 OF_CLASSES = ("AUC", "Brier", "log score", "accuracy", "R2", "slope")
 
-Refit = Callable[[ndarray], tuple[ndarray | None, str]]  # row weights -> log probabilities of all rows, or why not
+Refit = Callable[[ndarray], tuple[ndarray | None, str]]  # times of rows -> log probabilities of all, or why not
 
 
 class Draw(NamedTuple):
@@ -228,7 +228,7 @@ def _resampled(
             if not (rest.sizes > 0).all():
                 reasons.append("a class not left out")
                 continue
-        log_p, why = refit(w)
+        log_p, why = refit(draw.kept)
         reasons.append(why)
         if log_p is not None:
             found = Predicted(log_p)
@@ -252,7 +252,7 @@ def by_folds(
         for draw in draws:
             assert draw.out is not None
             w = weigh(draw.kept)
-            log_p, why = refit(w)
+            log_p, why = refit(draw.kept)
             reasons.append(why)
             if log_p is not None:
                 rows = np.flatnonzero(draw.out)

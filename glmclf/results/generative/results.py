@@ -522,8 +522,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         log_p = self._log_posterior(self._values_of(X))
         return log_p, np.exp(log_p), np.eye(len(self.levels))[self.model._as_endog(y)]
 
-    def _log_p_beside(self, original) -> ndarray:
-        return self._log_posterior(original._values(None)[0])
+    def _log_p_beside(self, model) -> ndarray:
+        return self._log_posterior(self._values_of(model._rows.X))
 
     @property
     def _counts(self) -> ndarray:

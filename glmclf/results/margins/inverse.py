@@ -149,7 +149,7 @@ class _VariableLine:
     def __init__(self, source: LinearPredictors, row: TypicalRows, name: str):
         self.function = f = OneVariable(source, row, name)
         self.flat: dict[float, tuple[float, float]] = {}  # ends of level pieces by the predictor they have
-        if source.lost(f.step) or source.lost(f.first):
+        if source.lost(f.step, change=True) or source.lost(f.first):
             raise ValueError(
                 f'the slope of "{name}" is not estimable: its column was left out as a combination of others'
             )

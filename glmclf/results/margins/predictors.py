@@ -213,9 +213,29 @@ class LinearPredictors:
         """Derivatives of the linear predictors, (n, q)."""
         raise NotImplementedError
 
-    def lost(self, raw: ndarray) -> bool:
-        """Whether some rows, or changes of rows, need omitted coefficients; warns once."""
-        return False
+    def lost(self, raw: ndarray, change: bool = False) -> bool:
+        """Whether some raw rows, or changes of rows, need omitted coefficients; warns once."""
+        found, broken = self._broken(raw, change)
+        if not broken:
+            return False
+        names = self._column_names
+        what = ", ".join(
+            f'"{names[j]}" = {combination(found[j], names) or "0" + empty_cell(names[j])}' for j in list(broken)[:3]
+        )
+        self._say(
+            f"not estimable, hence NaN: effects and predictions that leave {what}, as it is in every row of the fit. "
+            "The omitted coefficient would decide them"
+        )
+        return True
+
+    @property
+    def _column_names(self) -> list[str]:
+        """Names of the columns of the design, those left out among them."""
+        return self.model.exog_names
+
+    def _broken(self, raw: ndarray, change: bool) -> tuple[Any, dict[int, ndarray]]:
+        """Combinations that omitted columns equal, and those that raw rows or changes of rows violate."""
+        return {}, {}
 
     def _say(self, message: str, category: type[Warning] = DataWarning) -> None:
         if message not in self.said:
@@ -301,20 +321,9 @@ class RegressionPredictors(LinearPredictors):
             steps[(d[:, infinite] != 0).any(axis=1)] = np.nan
         return steps
 
-    def lost(self, raw: ndarray) -> bool:
+    def _broken(self, raw: ndarray, change: bool) -> tuple[Any, dict[int, ndarray]]:
         found = self.res._state.combinations
-        broken = violations(found, raw, self.res._units) if found else {}
-        if not broken:
-            return False
-        names = self.model.exog_names
-        what = ", ".join(
-            f'"{names[j]}" = {combination(found[j], names) or "0" + empty_cell(names[j])}' for j in list(broken)[:3]
-        )
-        self._say(
-            f"not estimable, hence NaN: effects and predictions that leave {what}, as it is in every row of the fit. "
-            "The omitted coefficient would decide them"
-        )
-        return True
+        return found, violations(found, raw, self.res._units) if found else {}
 
 
 class GenerativePredictors(LinearPredictors):
@@ -365,11 +374,26 @@ class DiscriminantPredictors(GenerativePredictors):
     def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
         return design_parts(self.design, self._skip)
 
+    def fit_table(self) -> pd.DataFrame:
+        given = self.model._given
+        return super().fit_table() if given is None or hasattr(self.design, "factors") else given._fit_table()
+
+    @property
+    def _column_names(self) -> list[str]:
+        return self.model._all_names
+
+    def _broken(self, raw: ndarray, change: bool) -> tuple[Any, dict[int, ndarray]]:
+        return self.model._left_out, self.model._violations(raw, 0.0 if change else 1.0)
+
+    def _kept(self, raw: ndarray) -> ndarray:
+        """Features of raw rows that the fit did not leave out."""
+        return raw[:, self.model._kept_features] if self.model._omitted else raw
+
     def rows(self, raw: ndarray) -> ndarray:
-        return self.form.functions(raw)
+        return self.form.functions(self._kept(raw))
 
     def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return self.res._function_slopes(raw, d)
+        return self.res._function_slopes(self._kept(raw), self._kept(d))
 
     def _estimate(self) -> tuple[ndarray, Any]:
         res = self.res

@@ -185,7 +185,7 @@ def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
     if block.slopes is None:
         effect, dX = getattr(source.outcome, wanted.kind)(eta), None
     else:
-        lost = source.lost(block.slopes) or lost
+        lost = source.lost(block.slopes, change=True) or lost
         dX = source.slopes(block.raw, block.slopes)
         steps = source.steps(block.slopes, dX, eta)
         if block.moved is not None:

@@ -33,8 +33,8 @@ class Performance:
         """
         raise NotImplementedError
 
-    def _log_p_beside(self, original) -> ndarray:
-        """Log probabilities (n, K) of the rows that another result of the same model was fitted to."""
+    def _log_p_beside(self, model) -> ndarray:
+        """Log probabilities (n, K) of the rows of a model with the same columns."""
         raise NotImplementedError
 
     @property
@@ -444,13 +444,17 @@ class Performance:
         Warns
         -----
         InferenceWarning
-            Fits without an estimate (separated, collinear, not converged): they are counted in `failures`. Measures
+            Fits without an estimate (separated, collinear, not converged, without a basis: too few distinct values of a
+            variable for its knots or groups): they are counted in `failures`. Measures
             that are not defined: a fit that predicts the same for all rows has the R2 0 and no intercept and slope.
 
         Notes
         -----
         Weights, offset, penalties, constraints and bias reduction are those of the fit; a penalty that cross-validation
-        chose, or a formula that was, is not chosen again. A row of frequency weight f stands for f observations, each
+        chose, or a formula that was, is not chosen again. What the formula remembers of the rows (knots, cuts, centres,
+        means) is learnt anew in each resample, as in `fit_regularized_cv`. Where values beyond the range of the fit are
+        an error, as of ``bs``, ``qcut`` and ``cut``, the ends of this range stay; with ``outside=`` in the formula they
+        are learnt, too. A row of frequency weight f stands for f observations, each
         drawn alone; rows of counts and of sampling weights are drawn as rows. With a seed the numbers are those of the
         expanded rows, each behind the one it repeats. Without information, as the .632+ rule supposes, recalibration
         has slope 0 and the log odds of the event's share as intercept; the rule keeps the intercept between that of the

@@ -1,4 +1,4 @@
-"""Validation by resampling: the whole fit repeated, labelled."""
+"""Validation by resampling: the whole fit repeated, knots, cuts and centres of its formula too, labelled."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from glmclf.checks import check_choice, check_whole
 from glmclf.core.numerics import seeds
 from glmclf.errors import (
     CollinearityError,
+    DataError,
     EstimationError,
     InferenceWarning,
     PerfectSeparationError,
@@ -87,26 +88,34 @@ class Resampled:
         self.times = outcomes.weights if frequency else None
         self.weights = None if frequency else outcomes.weights
         self.outcomes = outcomes.times(np.ones(n) if outcomes.weights is None else outcomes.weights)
+        self._learner = res.model._learner()
 
     def weigh(self, kept: ndarray) -> ndarray:
         """Weights of rows from the numbers of times that they were drawn."""
         return kept if self.weights is None else kept * self.weights
 
-    def refit(self, weights: ndarray) -> tuple[ndarray | None, str]:
-        """Log probabilities of all rows by the fit to other weights, or the reason for its failure."""
+    def refit(self, kept: ndarray) -> tuple[ndarray | None, str]:
+        """Log probabilities of all rows by the fit to rows that count so often, or the reason for its failure."""
+        weights, original = self.weigh(kept), self.res.model
         if not (self.outcomes.times(weights).sizes > 0).all():
             return None, "without a class"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found = self.res._repeated(self.res.model._reweighted(weights))
+                if self._learner is not None:
+                    original = original._relearnt(self._learner, kept)
+                found = self.res._repeated(original._reweighted(weights))
             except EstimationError as error:
                 return None, _reason(error)
+            except DataError:
+                if self._learner is None:
+                    raise
+                return None, "without a basis"
             if not found.converged:
                 return None, "not converged"
             if _left_out(found) != _left_out(self.res):
                 return None, "collinear"
-            log_p = found._log_p_beside(self.res)
+            log_p = found._log_p_beside(original)
         return (None, "without a prediction of some rows") if np.isnan(log_p).any() else (log_p, "")
 
     def units(self) -> ndarray:

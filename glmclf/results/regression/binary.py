@@ -331,8 +331,8 @@ class BinaryResults(
     def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
         return *self._outcome_probabilities(self._eta_of(X, offset)), _counts(y, trials)
 
-    def _log_p_beside(self, original) -> ndarray:
-        r, link = original.model._rows, self.model.link
+    def _log_p_beside(self, model) -> ndarray:
+        r, link = model._rows, self.model.link
         eta = self._predictor(r.X, self._rotated(r.X), r.offset)
         return np.column_stack([link.logsf(eta), link.logcdf(eta)])
 

@@ -538,8 +538,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _rows_read(self, X, y, trials, offset) -> tuple[ndarray, ndarray, ndarray]:
         return *self._outcome_probabilities(self._eta_of(X, offset)), self.model._level_counts(y)
 
-    def _log_p_beside(self, original) -> ndarray:
-        r = original.model._rows
+    def _log_p_beside(self, model) -> ndarray:
+        r = model._rows
         eta = self._predictor(r.X, self._rotated(r.X), r.offset)
         return Multinomial.softmax(np.column_stack([np.zeros(len(eta)), eta]))[0][:, self.model._order]
 

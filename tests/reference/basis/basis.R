@@ -13,6 +13,7 @@ pw <- poly(rep(x, times), 3)
 knots <- c(1002.5, 1005.25, 1007.5)
 full <- function(degree) c(rep(min(x), degree + 1), knots, rep(max(x), degree + 1))
 slopes <- function(degree, at, deriv = 1) splineDesign(full(degree), at, ord = degree + 1, derivs = rep(deriv, length(at)))[, -1]
+extended <- function(degree) unclass(suppressWarnings(predict(bs(x, knots = knots, degree = degree), c(beyond, new))))
 q <- quantile(x, (0:4) / 4)
 parts <- list(
   source = sprintf('"%s, base poly, splines %s splineDesign, cut; script basis.R"', R.version.string, packageVersion("splines")),
@@ -21,6 +22,7 @@ parts <- list(
   poly3_times = mat(unclass(pw)[, 1:3]), poly3_times_new = mat(unclass(predict(pw, new))[, 1:3]),
   bs3_slope = mat(slopes(3, new)), bs2_slope = mat(slopes(2, new)), bs1_slope = mat(slopes(1, new)),
   bs3 = mat(slopes(3, new, 0)),
+  bs3_beyond = mat(extended(3)), bs2_beyond = mat(extended(2)), bs1_beyond = mat(extended(1)),
   quartiles = num(q), quartile = num(as.integer(cut(x, q, include.lowest = TRUE))),
   cut = num(as.integer(cut(x, c(1000, 1003.2, 1006.1, 1010)))),
   cut_left = num(as.integer(cut(x, c(1000, 1003.2, 1006.1, 1010), right = FALSE))))

@@ -526,7 +526,7 @@ def test_kinds_of_fits_are_repeated():
         assert found.n_used == 4 and not found.failures
         own = res.model._rows.weights
         everything = res._repeated(res.model._reweighted(np.ones(len(DF)) if own is None else own))
-        assert_allclose(everything._log_p_beside(res), res._log_p(None, None)[0], rtol=1e-6, atol=1e-8)
+        assert_allclose(everything._log_p_beside(res.model), res._log_p(None, None)[0], rtol=1e-6, atol=1e-8)
     ridge = model.fit_regularized(0.5).validate(seed=1, reps=4).table
     assert ridge.loc["slope", "apparent"] > 1.1
 
