@@ -13,7 +13,6 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import check_choice
-from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, DerivativeError, InferenceWarning
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
@@ -246,8 +245,8 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
     one = sampled(_weights_of_units(found), _frequency(found), codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
-        names = [found.groups[g][0] for g in np.flatnonzero(one) if found.groups[g]]
-        where = f" of {found.names[-1]} {quoted(names)}" if names else ""
+        names = [int(g) for g in np.flatnonzero(one) if found.groups[g]]
+        where = f" of {found.words_of(names)}" if names else ""
         seen.source._say(
             f'vcov="unconditional": averages{where} are over one {unit}, which has no sampling variance: their '
             "standard errors are NaN; without vcov= they are those given the rows",

@@ -64,14 +64,14 @@ class Margins:
             derivatives: from 0 to 1, and half the change from x - 1 to x + 1.
         variables : str or list of str, optional
             All by default.
-        over : str or array_like, optional
-            Groups of rows, to average over each of them: a column, or values beside the rows of the fit, the table, or
-            the table before `subset`.
+        over : str, list of str or array_like, optional
+            Groups of rows, to average over each of them: a column, several that are crossed, or values beside the rows
+            of the fit, the table, or the table before `subset`.
         contrast : {"reference", "pairwise"}
             Levels of a factor against its base, or each pair of levels.
         newdata : DataFrame or data in parts, optional
             Rows to average over, in place of those of the fit; each counts once. Data in parts are as `from_formula`
-            takes them; of these, and of a fit to such data, `over` is a column, and "median" and `vcov` are not there.
+            takes them; of these, and of a fit to such data, `over` is columns, and "median" and `vcov` are not there.
         vcov : {"unconditional"}, optional
             Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
             independent one: the variance of their mean, the estimate given, is added to that of the estimate. Averages
@@ -146,8 +146,8 @@ class Margins:
         at : {"overall", "mean", "median", "zero"}, dict or DataFrame
             What is averaged over, as in `get_margeff`. With "mean" a prediction is that of one typical row: the
             estimated marginal mean of the linear predictor, transformed.
-        by : str or array_like, optional
-            Groups of rows, averaged separately.
+        by : str, list of str or array_like, optional
+            Groups of rows, averaged separately: by a column, by several that are crossed, or by values beside the rows.
         which : {"mean", "linear"}
             Probabilities, or linear predictors (log-odds against the reference).
         weights : {"proportional", "equal"}

@@ -16,6 +16,7 @@ from glmclf.checks import is_number, is_truth, is_whole
 from glmclf.data.table.frame import as_frame, close_to, matched, python_value, quoted
 from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
+from glmclf.results.margins.groups import CrossedGroups, named_columns
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import ObservedRows, RowsInParts, WantedAverage, rows_of_fit, rows_to_average
 from glmclf.results.margins.typical import TYPICAL, typical
@@ -75,19 +76,25 @@ class Settings:
                 f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
                 "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
             )
-        observed, labels = rows_to_average(source, newdata), None
+        observed, groups = rows_to_average(source, newdata), None
         if over is not None and isinstance(observed, RowsInParts):
-            observed, labels = observed.by(over)
+            observed, groups = observed.by(over)
         elif over is not None:
-            observed.codes, labels = _groups(source, over, newdata)
-            observed.groups = len(labels)
+            columns = _group_columns(source, over, newdata)
+            observed.codes, groups = CrossedGroups.found(columns)
+            observed.groups = len(groups.labels)
         given = dict(at) if isinstance(at, Mapping) else {}
         grid = _grid(source, {**given, **dict(atexog or {})})
         self = cls(observed, grid, at if isinstance(at, str) else "observed", equal)
-        if labels is not None:
-            self.groups, name = [(label,) for label in labels], over if isinstance(over, str) else "over"
-            self.names = [*self.names, name]
+        if groups is not None:
+            self.groups, self.names = groups.labels, [*self.names, *groups.names]
         return self
+
+    def words_of(self, groups: Sequence[int] | ndarray) -> str:
+        """Groups of rows in words."""
+        several = len(self.groups[0])
+        found = [self.groups[g] if several > 1 else self.groups[g][0] for g in groups]
+        return f"{', '.join(self.names[-several:])} {quoted(found)}"
 
     @classmethod
     def _of_frame(cls, res: Any, source: LinearPredictors, at: pd.DataFrame) -> Settings:
@@ -137,8 +144,7 @@ class Settings:
             whole.source._say(f"{n} rows that lack a value the model needs are not in the averages")
         empty = np.flatnonzero(left == 0)
         if len(empty):
-            names = quoted([self.groups[g][0] for g in empty])
-            why = f"no row with all values that the model needs is left of {self.names[-1]} {names}: NaN"
+            why = f"no row with all values that the model needs is left of {self.words_of(empty)}: NaN"
             whole.source._say(why, InferenceWarning)
 
     def averages(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[tuple[tuple[Any, ...], list[Any]]]:
@@ -208,19 +214,21 @@ def _check_numbers(name: str, values: list[Any]) -> None:
         raise DataError(f'at= sets "{name}", a number, to {quoted(odd)}')
 
 
-def _groups(source: LinearPredictors, over: Any, newdata: Any) -> tuple[ndarray, list[Any]]:
-    """Codes of the groups of rows, and their labels, sorted."""
-    model = source.model
-    if newdata is not None:
-        column = matched(over, name="over", frame=source.as_table(newdata))
-    elif isinstance(over, str):
-        column = matched(over, name="over", frame=source.fit_table())
+def _group_columns(source: LinearPredictors, over: Any, newdata: Any) -> dict[str, pd.Series]:
+    """Columns whose values, crossed, are groups of the rows, by name."""
+    named = isinstance(over, (str, list, tuple))
+    table = source.as_table(newdata) if newdata is not None else source.fit_table() if named else None
+    names = None if table is None else named_columns(over, table.columns)
+    if table is not None and names is not None:
+        columns = {name: matched(name, name="over", frame=table) for name in names}
+    elif newdata is not None:
+        columns = {"over": matched(over, name="over", frame=table)}
     else:
-        column = beside_rows(model, over, "over")
-    if column.isna().any():
-        raise MissingDataError(f"over= is missing in {int(column.isna().sum())} of {len(column)} rows")
-    codes, labels = pd.factorize(column, sort=True)
-    return codes, list(labels)
+        columns = {"over": beside_rows(source.model, over, "over")}
+    lost = np.logical_or.reduce([column.isna() for column in columns.values()])
+    if lost.any():
+        raise MissingDataError(f"over= is missing in {int(lost.sum())} of {len(lost)} rows")
+    return columns
 
 
 def beside_rows(model: Any, values: Any, name: str) -> pd.Series:

@@ -22,6 +22,7 @@ from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import assigned, close_to, of_one_type
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
+from glmclf.results.margins.groups import CrossedGroups, named_columns
 from glmclf.results.margins.predictors import LinearPredictors
 
 # kinds of columns that may be factors, counts or dummies; dates may not
@@ -433,8 +434,8 @@ def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
 
 
 # ------------------------------------------------------------------------------------------------------- in parts
-Sum = Callable[[ObservedRows, pd.Series | None], Any]  # function of some rows and of a column for them
-Change = Callable[[ObservedRows, pd.Series | None], ObservedRows]
+Sum = Callable[[ObservedRows, pd.DataFrame | None], Any]  # function of some rows and of columns beside them
+Change = Callable[[ObservedRows, pd.DataFrame | None], ObservedRows]
 
 
 def rows_to_average(source: LinearPredictors, newdata: Any = None) -> ObservedRows | RowsInParts:
@@ -454,7 +455,7 @@ class _FitParts:
     def __init__(self, source: LinearPredictors, rows: Any):
         self._source, self._rows = source, rows
 
-    def __call__(self, f: Sum, beside: str | None) -> Any:
+    def __call__(self, f: Sum, beside: list[str]) -> Any:
         names, source = list(self._source.design.variables), self._source
 
         def part(X, y, trials, offset, weights, *columns) -> Any:
@@ -462,9 +463,10 @@ class _FitParts:
             table = source.table(pd.DataFrame(dict(zip(names, columns, strict=False)), index=index))
             w = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
             w = w if trials is None else w * trials
-            return f(ObservedRows(source, table, w, offset, fitted=True), columns[-1] if beside else None)
+            own = pd.DataFrame(dict(zip(beside, columns[len(names) :], strict=True)), index=index) if beside else None
+            return f(ObservedRows(source, table, w, offset, fitted=True), own)
 
-        return self._rows.beside([*names, *([beside] if beside else [])]).sum_parts(part)
+        return self._rows.beside([*names, *beside]).sum_parts(part)
 
 
 class _NewParts:
@@ -473,11 +475,11 @@ class _NewParts:
     def __init__(self, source: LinearPredictors, rows: base.Source):
         self._source, self._rows = source, rows
 
-    def __call__(self, f: Sum, beside: str | None) -> Any:
+    def __call__(self, f: Sum, beside: list[str]) -> Any:
         from glmclf.data.formula.across import refuse_across  # loads patsy
 
         refuse_across(self._source.design)
-        wanted = [*self._source.design.variables, self._source.offset_name, beside]
+        wanted = [*self._source.design.variables, self._source.offset_name, *beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: base.Place) -> Any:
@@ -496,7 +498,7 @@ class RowsInParts:
     ----------
     source : LinearPredictors
     total : callable
-        ``total(f, beside)``: the sum over parts of f(rows, a column beside them).
+        ``total(f, beside)``: the sum over parts of f(rows, columns beside them).
     names : list of str
         Columns that there are.
     fitted : bool
@@ -504,18 +506,18 @@ class RowsInParts:
     """
 
     def __init__(
-        self, source: LinearPredictors, total: Callable[[Sum, str | None], Any], names: list[str], fitted: bool
+        self, source: LinearPredictors, total: Callable[[Sum, list[str]], Any], names: list[str], fitted: bool
     ):
         self.source, self._sum, self.names, self.fitted = source, total, names, fitted
         self.groups, self.codes = 1, None
-        self._over: str | None = None
+        self._over: list[str] = []
         self._changes: tuple[Change, ...] = ()
         self.table = _SeenValues(self)
 
     def total(self, f: Callable[[ObservedRows], Any]) -> Any:
         """Sum of f over the rows of each part that are not left out, in their groups."""
 
-        def part(rows: ObservedRows, beside: pd.Series | None) -> Any:
+        def part(rows: ObservedRows, beside: pd.DataFrame | None) -> Any:
             for change in self._changes:
                 rows = change(rows, beside)
             return f(rows) if len(rows.table) else None
@@ -528,24 +530,25 @@ class RowsInParts:
         other.table = _SeenValues(other)
         return other
 
-    def by(self, over: Any) -> tuple[Self, list[Any]]:
-        """Group the rows by a column; return them with the sorted labels of the groups."""
-        if not isinstance(over, str) or over not in self.names:
+    def by(self, over: Any) -> tuple[Self, CrossedGroups]:
+        """Group the rows by a column, or by several; return them with the groups."""
+        names = named_columns(over, self.names)
+        if names is None or not set(names) <= set(self.names):
             hint, found = close_to(str(over), self.names), repr(over) if isinstance(over, str) else type(over).__name__
             raise DataError(f"over= of rows in a stream is the name of one of its columns; found {found}. {hint}")
-        values: _GroupLabels | None = self._sum(lambda rows, beside: _GroupLabels.of(beside), over)
+        values: _GroupLabels | None = self._sum(lambda rows, beside: _GroupLabels.of(beside), names)
         if values is None:
             raise DataError("there are no rows to average over")
         if values.missing:
             raise MissingDataError(f"over= is missing in {values.missing} of {values.n} rows")
-        labels = list(pd.factorize(values.values, sort=True)[1])
-        index = pd.Index(labels, dtype=object)
+        _, groups = CrossedGroups.found({name: values.values[name] for name in names})
+        count = len(groups.labels)
 
-        def grouped(rows: ObservedRows, beside: pd.Series | None) -> ObservedRows:
+        def grouped(rows: ObservedRows, beside: pd.DataFrame | None) -> ObservedRows:
             assert beside is not None
-            return rows._changed(codes=index.get_indexer(pd.Index(beside, dtype=object)), groups=len(labels))
+            return rows._changed(codes=groups.codes(beside), groups=count)
 
-        return self._then(grouped, groups=len(labels), _over=over), labels
+        return self._then(grouped, groups=count, _over=names), groups
 
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
@@ -623,19 +626,21 @@ class _SeenValues:
         return dict(zip(names, self._rows.total(part) or (), strict=False))
 
 
-def _both_values(a: pd.Series, b: pd.Series) -> pd.Series:
-    """Distinct values of two columns of one name."""
-    return pd.concat(of_one_type(str(a.name), a, b), ignore_index=True).drop_duplicates()
+def _both_values(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
+    """Distinct rows of two tables of the same columns."""
+    whole = {name: pd.concat(of_one_type(str(name), a[name], b[name]), ignore_index=True) for name in a}
+    return pd.DataFrame(whole).drop_duplicates()
 
 
 @dataclass(frozen=True)
 class _GroupLabels(Summed):
-    """Labels of groups from a column, the number of rows where it is missing, and of all rows."""
+    """Labels of groups from columns, the number of rows where one is missing, and of all rows."""
 
-    values: pd.Series = field(metadata=added_by(_both_values))
+    values: pd.DataFrame = field(metadata=added_by(_both_values))
     missing: int
     n: int
 
     @classmethod
-    def of(cls, column: Any) -> _GroupLabels:
-        return cls(column.dropna().drop_duplicates(), int(column.isna().sum()), len(column))
+    def of(cls, columns: Any) -> _GroupLabels:
+        there = columns.dropna()
+        return cls(there.drop_duplicates(), len(columns) - len(there), len(columns))
