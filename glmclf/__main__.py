@@ -88,7 +88,7 @@ KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
 )
 FORMATS = ("text", "latex", "html", "csv", "markdown", "typst")
-FILES = ".csv (also .csv.gz and the like), .parquet or .dta file, a folder of .parquet files"
+FILES = ".csv or .tsv (also .csv.gz and the like), .parquet or .dta file, a folder of .parquet files"
 BAD_INPUT, NO_ESTIMATE = 2, 1
 
 EPILOG = """\
@@ -208,13 +208,15 @@ def read_csv(source: str) -> Any:
     import pandas as pd
 
     from glmclf import datasets
+    from glmclf.data.source.paths import separator_of
 
     if source == "-" and (sys.stdin is None or sys.stdin.closed):
         raise ValueError("standard input is closed")
     text = sys.stdin.read() if source == "-" else None
     first, file = (source if text is None else io.StringIO(text) for _ in range(2))
-    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
-    frame = datasets.read_csv(file)
+    sep = separator_of(source)
+    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, sep=sep).iloc[0].tolist()
+    frame = datasets.read_csv(file, sep=sep)
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
 
 

@@ -94,11 +94,13 @@ def test_files(shell, tmp_path, suffix):
     assert (status, err) == (0, "") and "-12.890" in out
 
 
-@pytest.mark.parametrize("name", ["data.csv.gz", "data.PARQUET", "data.pq", "folder", "hive"])
+@pytest.mark.parametrize("name", ["data.csv.gz", "data.tsv", "data.PARQUET", "data.pq", "folder", "hive"])
 def test_paths_that_data_takes(shell, tmp_path, name):
     frame = datasets.load("spector")
     if ".csv" in name:
         frame.to_csv(tmp_path / name, index=False)
+    elif ".tsv" in name:
+        frame.to_csv(tmp_path / name, index=False, sep="\t")
     else:
         pytest.importorskip("pyarrow")
         (tmp_path / "folder").mkdir()

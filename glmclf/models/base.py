@@ -490,7 +490,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         results = self._results_class(self, state, method)
         if state.basis is not None:
             warn_of_no_digits(results)
-        return results
+        return results._prepared()
 
     def _of_full_rank(
         self, maximum, collinear: str, n_threads, movable: ndarray | None = None, distinct: bool = True

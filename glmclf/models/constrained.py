@@ -151,7 +151,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     V = constrained_covariance(model, found, fewer, cov_type, keywords)
     results = model._results_class(model, FitState.of_centred(found, V, model._coordinates.shifted(shift)), method)
     results.__dict__["_keywords"] = keywords
-    return results
+    return results._prepared()
 
 
 def _restrictions(model: Any, hypothesis: Any) -> tuple[ndarray, ndarray]:

@@ -192,7 +192,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         self._check_bias_reduction(bias_reduction, cov_type)
         check_choice("collinear", collinear, ("raise", "drop"))
         with shown(progress, type(self).__name__, self._rows):
-            return self._fit(cov_type, keywords, bias_reduction, collinear, n_threads)
+            return self._fit(cov_type, keywords, bias_reduction, collinear, n_threads)._prepared()
 
     def _fit(self, cov_type: str, keywords, bias_reduction: str | None, collinear: str, n_threads) -> Fitted:
         """Results of the model, its options checked."""

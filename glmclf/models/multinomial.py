@@ -91,6 +91,21 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
 
     _kept = (*Model._kept, "_offset_base")
 
+    def _as_dict(self) -> dict[str, Any]:
+        from glmclf.data.design.codec import pack
+
+        stored = super()._as_dict()
+        stored["kept"]["_offset_base"] = pack(self._offset_base)
+        return stored
+
+    @classmethod
+    def _rebuild(cls, stored: dict[str, Any], functions):
+        from glmclf.data.design.codec import unpack
+
+        self = super()._rebuild(stored, functions)
+        self._offset_base = unpack(self._offset_base)
+        return self
+
     def _start_with(self, read, keywords: dict[str, Any]) -> None:
         super()._start_with(read, keywords)
         self._offset_base = self.reference

@@ -389,7 +389,8 @@ class Regularization(Inputs):
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
         method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
-        return self._penalized_results_class(self, PenalisedState.of_fit(found, spread, coordinates), method)
+        results = self._penalized_results_class(self, PenalisedState.of_fit(found, spread, coordinates), method)
+        return results._prepared()
 
     def _finished(self, problem: Problem, fit) -> PenalisedEstimate:
         try:

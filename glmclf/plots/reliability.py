@@ -25,7 +25,7 @@ RELIABILITY_PANEL_WIDTH = 4.6  # inches
 @true_or_false
 def calibration(
     res: Any,
-    bins: int = 10,
+    bins: int | Sequence[float] = 10,
     newdata: Any = None,
     *,
     method: str = "quantile",
@@ -43,8 +43,8 @@ def calibration(
     ----------
     res : result, Calibration, or a list or dict of them
         Of any model, or what its `calibration` gave. Of several levels there is a panel a level.
-    bins : int
-        Of the curve.
+    bins : int or list of numbers
+        Of the curve: how many, or their edges between 0 and 1.
     newdata : DataFrame, array_like or data in parts, optional
         Rows to judge; by default those of the fit, on which a maximum likelihood logit is calibrated by construction.
     method : {"quantile", "uniform"}

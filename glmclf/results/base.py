@@ -298,8 +298,16 @@ class Results(WaldInference):
 
     def _without_stream(self) -> dict[str, Any]:
         """State of a fit to a stream for a pickle."""
-        self._remember()
+        if not self.model._rows.stream.source.by_cluster:
+            self._remember()
         return self.__dict__
+
+    def _prepared(self) -> Self:
+        """The result itself; where a cluster makes the passes with what is computed from them, which no pickle can ask
+        for. Only what brings all rows here, the fingerprint, is left to who asks for it."""
+        if is_of(self, Kind.STREAMED) and self.model._rows.stream.source.by_cluster:
+            self._remember(but="_fingerprint")
+        return self
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -324,10 +332,11 @@ class Results(WaldInference):
         """Names of the quantities that need the rows and are kept without them."""
         return self._facts
 
-    def _remember(self) -> None:
-        """Compute and cache the quantities that need the rows, before the rows are dropped."""
+    def _remember(self, but: str = "") -> None:
+        """Compute and cache the quantities that need the rows, but one, before the rows are dropped."""
         for name in self._remembered:
-            getattr(self, name)
+            if name != but:
+                getattr(self, name)
 
     @requires()
     def save(self, path) -> None:

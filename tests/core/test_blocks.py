@@ -173,6 +173,38 @@ def test_the_last_to_leave_gives_blas_its_threads_back():
         assert threads() == before
 
 
+def test_every_thread_can_ask_for_one_blas_thread():
+    """Also where another thread was the first to set the number, and the one that sets it is not the last to leave."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    found, held, entered = [], threading.Event(), threading.Event()
+
+    def look():
+        found.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
+
+    def task():
+        with one_blas_thread():
+            look()
+            held.set()
+            entered.wait(60)
+        look()
+
+    def other():
+        held.wait(60)
+        one_blas_thread().__enter__()
+        entered.set()
+
+    with threadpool_limits(2, "blas"):
+        threads = [threading.Thread(target=task), threading.Thread(target=other)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        one_blas_thread().__exit__()
+        look()
+    assert found in ([{1}, {1}, {2}], [set()] * 3)
+
+
 def test_rotated_columns_are_the_columns_times_an_inverse(rows):
     X = rows["X"]
     R = np.triu(np.random.default_rng(2).normal(size=(K, K))) + 3 * np.eye(K)

@@ -371,5 +371,45 @@ def test_arrays_keep_shape_dtype_and_bits():
         again = codec.unpack(json.loads(json.dumps(codec.pack(array), allow_nan=False)))
         assert again.dtype == array.dtype
         np.testing.assert_array_equal(again, array)
-    with pytest.raises(DataError, match="date"):
-        codec.pack(datetime.date(2020, 1, 1))
+    with pytest.raises(DataError, match="datetime"):
+        codec.pack(datetime.datetime(2020, 1, 1))
+
+
+LABELS = [
+    pd.Interval(0.1, 1 / 3, closed="left"),
+    pd.Interval(pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")),
+    pd.Timestamp("2020-02-29 12:00:00.123456789"),
+    pd.Timestamp("2020-02-29").as_unit("s"),
+    pd.Timestamp("2020-10-25 00:30", tz="UTC").tz_convert("Europe/Berlin"),  # the hour that occurs twice
+    pd.Timestamp("2020-10-25 01:30", tz="UTC").tz_convert("Europe/Berlin"),
+    pd.Timedelta("-3 days 00:00:00.5"),
+    pd.Period("2020Q3"),
+    pd.Period("2020-01-31", "D"),
+    datetime.date(1969, 12, 31),
+]
+
+
+@pytest.mark.parametrize("label", LABELS, ids=repr)
+def test_intervals_dates_and_spans_come_back_as_they_were(label):
+    found = codec.unpack(json.loads(json.dumps(codec.pack([label, (label, 1)]))))
+    assert found == [label, (label, 1)] and type(found[0]) is type(label) and str(found[0]) == str(label)
+    assert hash(found[0]) == hash(label) and getattr(found[0], "unit", "") == getattr(label, "unit", "")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"time": "2020-01-01", "unit": "ns", "zone": "dateutil//etc/passwd"},
+        {"time": "2020-01-01", "unit": "ns", "zone": "../../etc/passwd"},
+        {"time": 5, "unit": "ns", "zone": None},
+        {"time": "yesterday or so", "unit": "ns", "zone": None},
+        {"interval": [1], "closed": "left"},
+        {"interval": [2, 1], "closed": "left"},
+        {"period": 3, "freq": "fortnight"},
+        {"date": "2020-13-01"},
+        {"span": "x", "unit": "ns"},
+    ],
+)
+def test_labels_that_are_none_are_refused(stored):
+    with pytest.raises(DataError):
+        codec.unpack(stored)

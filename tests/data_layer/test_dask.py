@@ -679,6 +679,22 @@ def test_a_cluster_predicts(client, table):
         fit.predict(parted(new)).compute()
 
 
+SENT = [(Logit, "fit", ()), (Logit, "fit_constrained", ("x = 0.5",)), (Logit, "fit_regularized", (0.1,)),
+        (MNLogit, "fit", ()), (LDA, "fit", ()), (NaiveBayes, "fit", ())]
+
+
+@pytest.mark.parametrize("Model, fit, options", SENT)
+def test_a_result_can_be_sent_before_anything_was_asked_of_it(client, table, Model, fit, options):
+    """Its client holds locks while it pickles, for which a pass would wait."""
+
+    def told(result):
+        return [line for line in str(result.summary()).splitlines() if "Date:" not in line and "Time:" not in line]
+
+    formula = "y ~ x + z" if Model is Logit else "k ~ x + z"
+    result = getattr(Model.from_formula(formula, parted(table, FEW)), fit)(*options)
+    assert client.submit(told, result).result(timeout=60) == told(result)
+
+
 def test_arrays_come_back_from_a_network_as_they_were(table):
     """Sums of arrays that start at any byte are rounded otherwise."""
     n = 65

@@ -254,6 +254,22 @@ def test_a_list_of_paths(table, tmp_path):
             Logit.from_formula("y ~ x", paths)
 
 
+def test_a_list_of_csv_files(table, tmp_path):
+    table.iloc[:130].to_csv("a.csv", index=False)
+    table.iloc[130:, ::-1].to_csv("b.tsv.gz", index=False, sep="\t")
+    files = ["a.csv", tmp_path / "b.tsv.gz"]
+    same("y ~ x + g", files, table)
+    whole = Logit.from_formula("y ~ x", table).fit()
+    pd.testing.assert_frame_equal(pd.concat(whole.augment(files)), whole.augment(table), check_dtype=False)
+    table.iloc[130:].assign(x="text").to_csv("c.csv", index=False)
+    apart = r'"x" holds numbers in part 1 \(rows from 0 of "a.csv"\) and text in part 3 \(rows from 0 of "c.csv"\)'
+    with pytest.raises(DataError, match=apart):
+        Logit.from_formula("y ~ x", ["a.csv", "c.csv"])
+    table.drop(columns="x").to_csv("d.csv", index=False)
+    with pytest.raises(DataError, match='part 3 .*"d.csv".* has no column "x"'):
+        Logit.from_formula("y ~ x", ["a.csv", "d.csv"])
+
+
 def test_a_path_stays_where_it_was(table, tmp_path, monkeypatch):
     folder(table)
     table.to_csv("t.csv", index=False)

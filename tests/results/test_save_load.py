@@ -629,3 +629,35 @@ def test_a_result_that_did_not_converge(model):
         res = shared(model).model.fit(maxiter=1)
     other = loaded(res)
     assert other.converged is False and text(other) == text(res) and "NOT a maximum" in text(other)
+
+
+# ------------------------------------------------------------------------------------------ levels of any type
+def _levelled():
+    df = glmclf.datasets.load("fair").iloc[::20].reset_index(drop=True)
+    days = pd.to_datetime("2020-03-28") + pd.to_timedelta(np.arange(len(df)) % 3, unit="D")
+    return df.assign(
+        y=(df.affairs > 0).astype(int),
+        interval=pd.cut(df.age, 3),
+        day=pd.Categorical(days),
+        local=pd.Categorical(days.tz_localize("Europe/Berlin")),
+        period=pd.Categorical(days.to_period("D")),
+        span=pd.Categorical(days - days[0]),
+        date=pd.Categorical(days.date),
+    )
+
+
+@pytest.mark.parametrize("name", ["interval", "day", "local", "period", "span", "date"])
+@pytest.mark.parametrize("model", ["Logit", "MNLogit", "LDA", "NaiveBayes"])
+def test_levels_of_any_type(model, name, tmp_path):
+    """As factors, and of several classes as the response."""
+    df = _levelled()
+    left = {"Logit": "y", "MNLogit": name, "LDA": name, "NaiveBayes": "y"}[model]
+    right = "religious" if left == name else f"religious + {name}"
+    res = getattr(glmclf, model).from_formula(f"{left} ~ {right}", df).fit()
+    res.save(tmp_path / "m.json")
+    found = glmclf.load(tmp_path / "m.json")
+    np.testing.assert_array_equal(np.asarray(found.predict(df)), np.asarray(res.predict(df)))
+    pd.testing.assert_frame_equal(found.tidy(), res.tidy())
+    assert found.model._response.levels == res.model._response.levels
+    if left == name:
+        assert list(found.predict(df).columns) == list(res.predict(df).columns)

@@ -186,6 +186,15 @@ def _blas_controller():
     return ThreadpoolController()
 
 
+def _give_up_control() -> None:
+    """Let any thread set BLAS's threads: by newer versions of threadpoolctl only the first one that did so may, and
+    whatever others ask for is passed over without a word."""
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
 class _OneBlasThread:
     """A limit that threads hold together: the first sets it, the last to leave takes it off."""
 
@@ -196,6 +205,7 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:
+                _give_up_control()
                 self._limit = _blas_controller().limit(limits=1, user_api="blas")
             self._inside += 1
 
@@ -203,7 +213,9 @@ class _OneBlasThread:
         with self._lock:
             self._inside -= 1
             if not self._inside:
+                _give_up_control()
                 self._limit.restore_original_limits()
+                _give_up_control()
 
 
 _ONE_BLAS_THREAD = _OneBlasThread()

@@ -6,12 +6,14 @@ the closed list of `glmclf.data.formula.expressions` before anything of it is ev
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.design.arrays import ArrayDesign
@@ -72,9 +74,72 @@ def pack(value: Any) -> Any:
         return [pack(v) for v in value]
     if isinstance(value, tuple):
         return {"tuple": [pack(v) for v in value]}
+    if (label := _packed_label(value)) is not None:
+        return label
     raise DataError(
         f"{value!r} ({type(value).__name__}) cannot be stored as JSON; use pickle, or text or numbers instead."
     )
+
+
+def _packed_label(value: Any) -> dict[str, Any] | None:
+    """An interval, a date, a time, a span or a period as JSON-able values; None for anything else."""
+    if isinstance(value, pd.Interval):
+        return {"interval": [pack(value.left), pack(value.right)], "closed": value.closed}
+    if isinstance(value, pd.Timestamp) and not pd.isna(value):
+        zone = None if value.tz is None else str(value.tz)
+        if zone is not None:
+            _zone(zone)
+            value = value.tz_convert("UTC").tz_localize(None)
+        return {"time": value.isoformat(), "unit": value.unit, "zone": zone}
+    if isinstance(value, pd.Timedelta) and not pd.isna(value):
+        return {"span": int(value.as_unit("ns").value), "unit": value.unit}
+    if isinstance(value, pd.Period):
+        return {"period": value.ordinal, "freq": value.freqstr}
+    if type(value) is datetime.date:
+        return {"date": value.isoformat()}
+    return None
+
+
+def _unpacked_label(value: Mapping[str, Any]) -> Any:
+    """The label that `_packed_label` was given; None where there is none.
+
+    Raises
+    ------
+    DataError
+        Something else under its names.
+    """
+    try:
+        if "interval" in value:
+            return pd.Interval(*map(unpack, value["interval"]), closed=value["closed"])
+        if "time" in value:
+            found = pd.Timestamp(_time_text(value["time"])).as_unit(value["unit"])
+            zone = value["zone"]
+            return found if zone is None else found.tz_localize("UTC").tz_convert(_zone(zone))
+        if "span" in value:
+            return pd.Timedelta(int(value["span"]), unit="ns").as_unit(value["unit"])
+        if "period" in value:
+            return pd.Period(ordinal=int(value["period"]), freq=str(value["freq"]))
+        if "date" in value:
+            return datetime.date.fromisoformat(value["date"])
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DataError(f"a stored label is none: {dict(value)!r} ({error}).") from None
+    return None
+
+
+def _time_text(value: Any) -> str:
+    """Check that a stored time is text, which a number, read as nanoseconds, is not."""
+    if not isinstance(value, str):
+        raise TypeError("a time is text")
+    return value
+
+
+def _zone(name: str) -> Any:
+    """Time zone by its name in the IANA database; no path is opened."""
+    import zoneinfo
+
+    if name not in zoneinfo.available_timezones():
+        raise DataError(f"the time zone {name!r} has no name that a file could store: use UTC, or text.")
+    return zoneinfo.ZoneInfo(name)
 
 
 def unpack(value: Any) -> Any:
@@ -91,6 +156,8 @@ def unpack(value: Any) -> Any:
         return unpack(value["scalar"])[()]
     if "float" in value:
         return float(value["float"])
+    if (label := _unpacked_label(value)) is not None:
+        return label
     return tuple(unpack(v) for v in value["tuple"])
 
 

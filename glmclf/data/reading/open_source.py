@@ -115,11 +115,15 @@ def _found(given: str) -> str:
 
 
 def _of_paths(given: list[str]) -> Source:
-    others = [path for path in given if "://" in path or kind_of(path) != "parquet"]
+    kinds = {path: None if "://" in path else kind_of(path) for path in given}
+    if set(kinds.values()) == {"csv"}:
+        return Csv([_found(path) for path in given])
+    others = [path for path, kind in kinds.items() if kind != "parquet"]
     if others:
         raise DataError(
             f'data= is a list of paths, among them "{others[0]}": in a list each is a Parquet file or folder of this '
-            "machine. Others: a pyarrow.dataset.dataset([...]), or a function without arguments that yields DataFrames."
+            "machine, or each a CSV file. Others: a pyarrow.dataset.dataset([...]), or a function without arguments "
+            "that yields DataFrames."
         )
     return Parquet([_found(path) for path in given])
 
@@ -128,10 +132,10 @@ def _of_path(given: str) -> Source:
     path = _found(given)
     kind = kind_of(path)
     if kind == "csv":
-        return Csv(path)
+        return Csv([path])
     if kind is None:
         raise DataError(
-            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv). Others: a function '
-            "without arguments that yields DataFrames."
+            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv, .tsv with tabs). '
+            "Others: a function without arguments that yields DataFrames."
         )
     return Parquet(path)

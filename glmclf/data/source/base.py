@@ -121,6 +121,7 @@ class Source:
     labelled = False
     _first: pd.DataFrame | None = None
     keeps = False
+    by_cluster = False  # passes are made by who also sends results to other processes, and not while it pickles them
     same_parts = True  # in the first pass as in others
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""CSV files, read in parts of equally many rows."""
+"""CSV files and such with tabs, read in parts of equally many rows, one file after another."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pandas as pd
 
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
-from glmclf.data.source.paths import short
-from glmclf.data.table.frame import MAX_EXACT_INTEGER
+from glmclf.data.source.paths import separator_of, short
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, quoted
 from glmclf.errors import DataError
 
 DEFAULT_TEXT = pd.Series(["text"]).dtype
@@ -22,65 +22,76 @@ NUMBERS, TRUTHS, TEXT, NOTHING = "numbers", "True and False", "text", "nothing" 
 
 
 class Csv(Source):
-    """A CSV file, read in parts of `PART_ROWS` rows.
+    """CSV files, read in parts of `PART_ROWS` rows, or of what is left of a file.
 
     Columns hold in all parts what they hold in the first one: numbers, True and False, or text. Where that is text,
     numbers are read as text, too; other differences are errors.
 
     Parameters
     ----------
-    path : path
+    paths : list of paths
+        Files with the columns of the first one, in any order; those of a name that ends in .tsv have tabs.
     """
 
-    def __init__(self, path: Any):
-        self.path, self.kind = os.fspath(path), f'CSV "{short(path)}"'
+    def __init__(self, paths: list[Any]):
+        self.paths = [os.fspath(path) for path in paths]
+        self.kind = f"CSV {quoted(map(short, self.paths), 1)}"
         self._text: dict[Any, type] | None = None
         self._whole = True  # to be read with all columns, which refuses lines with too many fields
-        with self._named():
-            self.names = list(pd.read_csv(self.path, nrows=0).columns)
+        with self._named(self.paths[0]):
+            self.names = list(pd.read_csv(self.paths[0], nrows=0, sep=separator_of(self.paths[0])).columns)
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._text is None:
-            first = next(self._read(), pd.DataFrame())
+            first, _ = next(self._read(), (pd.DataFrame(), ""))
             self._text = {name: str for name, column in first.items() if _typed(column)[1] == TEXT}
         used = self.names if columns is None else columns
         wanted = None if columns is None or self._whole else set(columns).__contains__  # a list would shift columns
         held: dict[Any, tuple[str, Place]] = {}  # what columns hold, and where that was first seen
-        for number, table in enumerate(self._read(usecols=wanted, dtype=self._text)):
-            place = Place(number, f"part {number + 1} (rows from {number * base.PART_ROWS})")
+        start = 0
+        for number, (table, of) in enumerate(self._read(usecols=wanted, dtype=self._text)):
+            place = Place(number, f"part {number + 1} ({of})")
             made = {name: _typed(table[name]) for name in used if name in table}
             for name, (_, kind) in made.items():
                 if kind != NOTHING and held.setdefault(name, (kind, place))[0] != kind:
                     raise self._of_two_kinds(name, *held[name], kind, place)
-            index = table.index if isinstance(table.index, pd.RangeIndex) else _typed(table.index.to_series())[0]
+            numbered = isinstance(table.index, pd.RangeIndex)
+            index = pd.RangeIndex(start, start + len(table)) if numbered else _typed(table.index.to_series())[0]
+            start += len(table)
             yield pd.DataFrame({name: column.array for name, (column, _) in made.items()}, index=index), place
         self._whole = False
 
     def _of_two_kinds(self, name: Any, kind: str, first: Place, other: str, place: Place) -> DataError:
+        sep = "" if separator_of(self.paths[0]) == "," else r'sep="\t", '
         return DataError(
             f'{self.kind}: column "{name}" holds {kind} in {first} and {other} in {place}, but a column of a file that '
             "is read in parts has one type. Write it in one way, or say its type: pass a function without arguments "
-            f'that returns pandas.read_csv("{short(self.path)}", dtype={{"{name}": str}}, chunksize={base.PART_ROWS})'
+            f'that returns pandas.read_csv("{short(self.paths[0])}", {sep}dtype={{"{name}": str}}, '
+            f"chunksize={base.PART_ROWS})"
         )
 
-    def _read(self, **how: Any) -> Iterator[pd.DataFrame]:
-        options = {"chunksize": base.PART_ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
-        with self._named(), pd.read_csv(self.path, **options) as parts:
-            yield from parts
+    def _read(self, **how: Any) -> Iterator[tuple[pd.DataFrame, str]]:
+        """Tables, with the rows that each holds."""
+        for path in self.paths:
+            options = {"chunksize": base.PART_ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
+            of = f' of "{short(path)}"' if len(self.paths) > 1 else ""
+            with self._named(path), pd.read_csv(path, sep=separator_of(path), **options) as parts:
+                yield from ((part, f"rows from {i * base.PART_ROWS}{of}") for i, part in enumerate(parts))
 
     @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
+    def _named(self, path: str) -> Iterator[None]:
         """Name the file in errors of what cannot be read."""
+        name = self.kind if len(self.paths) == 1 else f'CSV "{short(path)}"'
         try:
             yield
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{self.kind} cannot be read: it is not in utf-8 (byte 0x{error.object[error.start]:02x}). Write it in "
+                f"{name} cannot be read: it is not in utf-8 (byte 0x{error.object[error.start]:02x}). Write it in "
                 "utf-8, or pass a function without arguments that returns pandas.read_csv(path, encoding=..., "
                 "chunksize=...)"
             ) from None
         except (OSError, ValueError, EOFError, OverflowError, zlib.error) as error:
-            raise DataError(f"{self.kind} cannot be read: {' '.join(str(error).split())}") from None
+            raise DataError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def _typed(column: pd.Series) -> tuple[pd.Series, str]:

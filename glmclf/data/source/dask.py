@@ -304,6 +304,14 @@ class Dask(Source):
         owner = getattr(self._get(), "__self__", None)
         return owner if hasattr(owner, "scheduler_info") else None
 
+    @property
+    def by_cluster(self) -> bool:  # type: ignore[override]
+        """Whether a cluster makes the passes, whose client holds its locks while it pickles what it sends."""
+        try:
+            return self._client() is not None
+        except NotImplementedError:  # in the client's own thread
+            return True
+
     def _workers(self) -> int:
         """Threads that work on tasks."""
         import dask

@@ -6,14 +6,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 
 
 def suffix_of(path: str) -> str:
-    """The last suffix of a file's name, before that of a compressed CSV."""
+    """The last suffix of a file's name, before that of a compressed text."""
     *before, last = ["", *(s.lower() for s in Path(path).suffixes)]
-    return ".csv" if last in COMPRESSED and before[-1] == ".csv" else last
+    return before[-1] if last in COMPRESSED and before[-1] in SEPARATORS else last
+
+
+def separator_of(path: str) -> str:
+    """What separates the fields of a file of text."""
+    return SEPARATORS.get(suffix_of(path), ",")
 
 
 def paths_of(data: Any) -> list[Any]:

@@ -127,10 +127,12 @@ def distances(p: ndarray, smoothed: ndarray, outcomes: ObservedOutcomes) -> tupl
 
 
 # ------------------------------------------------------------------------------------------------------------ bins
-def bins_of(p: ndarray, outcomes: ObservedOutcomes, bins: int, method: str) -> ndarray:
-    """Bin of each row, numbered from 0: bins of equal numbers of observations ("quantile", equal probabilities
-    together), or of equal width."""
-    if method == "uniform":
+def bins_of(p: ndarray, outcomes: ObservedOutcomes, bins: int | ndarray, method: str) -> ndarray:
+    """Bin of each row, numbered from 0 without those that are empty: bins of equal numbers of observations ("quantile",
+    equal probabilities together), of equal width, or between edges from 0 to 1, each with its right edge."""
+    if isinstance(bins, ndarray):
+        edges = bins[1:-1]
+    elif method == "uniform":
         edges = np.arange(1, bins) / bins
     else:
         edges = np.unique(quantiles(p, _times(outcomes), np.arange(1, bins) / bins))

@@ -16,7 +16,7 @@ from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
-from glmclf.results.performance.rows import RowOptions, check_bins, scored_rows
+from glmclf.results.performance.rows import RowOptions, check_bins_or_edges, scored_rows
 from glmclf.results.tables.frames import notebook
 
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
@@ -37,7 +37,7 @@ class Calibration:
     """
 
     def __init__(
-        self, log_p: ndarray, outcomes: ObservedOutcomes, levels: list[Any], shown: list[int], bins: int, method: str
+        self, log_p: ndarray, outcomes: ObservedOutcomes, levels: list[Any], shown: list[int], bins: Any, method: str
     ):
         self._log_p, self._outcomes, self._levels = log_p, outcomes, levels
         self._shown, self._bins, self._method = shown, bins, method
@@ -272,10 +272,10 @@ def _effective(outcomes: ObservedOutcomes, share: float, n: float) -> float:
     return n**2 / outcomes.variance(np.ones_like(outcomes.counts))
 
 
-def calibrated(res: Any, bins: int, method: str, options: RowOptions) -> Calibration:
+def calibrated(res: Any, bins: Any, method: str, options: RowOptions) -> Calibration:
     """See `Performance.calibration`."""
     check_choice("method", method, ("quantile", "uniform"))
-    bins = check_bins(bins)
+    bins = check_bins_or_edges(bins)
     rows = scored_rows(res, options)
     levels = res._judged_levels
     shown = [res._event_place] if len(levels) == 2 else list(range(len(levels)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
@@ -351,7 +352,7 @@ class Performance:
     @requires()
     def calibration(
         self,
-        bins: int = 10,
+        bins: int | Sequence[float] = 10,
         newdata=None,
         *,
         method: str = "quantile",
@@ -364,12 +365,14 @@ class Performance:
 
         Parameters
         ----------
-        bins : int
-            Of the curve and of Murphy's decomposition.
+        bins : int or list of numbers
+            Of the curve and of Murphy's decomposition: how many, or their edges between 0 and 1, which are given with 0
+            and 1 or without. A bin holds its right edge; bins without a row are left out.
         newdata, endog, freq_weights, weights, offset
             As in `pred_table`.
         method : {"quantile", "uniform"}
-            Bins of about equal numbers of observations (equal probabilities stay together), or of equal width.
+            Bins of about equal numbers of observations (equal probabilities stay together), or of equal width; without
+            effect on edges.
 
         Returns
         -------

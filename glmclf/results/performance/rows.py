@@ -228,6 +228,22 @@ def check_bins(bins: Any) -> int:
     return check_whole("bins", bins, 2)
 
 
+def check_bins_or_edges(bins: Any) -> int | ndarray:
+    """Check a number of bins, or edges: increasing numbers from 0 to 1, which become the ends where they are absent."""
+    if np.ndim(bins) != 1 or isinstance(bins, str):
+        return check_bins(bins)
+    try:
+        edges = np.asarray(bins, dtype=float)
+    except (TypeError, ValueError):
+        edges = np.array([np.nan])
+    if not len(edges) or not ((edges >= 0) & (edges <= 1)).all() or (np.diff(edges) <= 0).any():
+        raise ValueError(f"bins={bins!r}: how many, or their edges, increasing numbers from 0 to 1")
+    edges = np.unique(np.concatenate([[0.0], edges, [1.0]]))
+    if len(edges) < 3:
+        raise ValueError(f"bins={bins!r}: an edge between 0 and 1, so that there are two bins")
+    return edges
+
+
 def _tally(f: Callable[[ScoredRows], Any], rows: ScoredRows, lost: dict[str, int]) -> Tally:
     """Tally ``f(rows)`` of the rows that have a prediction."""
     none = np.isnan(rows.log_p).any(axis=1)

@@ -369,9 +369,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     def _remembered(self) -> tuple[str, ...]:
         return self._facts if self._regularised else (*self._facts, *OF_A_MAXIMUM)
 
-    def _remember(self) -> None:
+    def _remember(self, but: str = "") -> None:
         _ = self._null_maximised
-        super()._remember()
+        super()._remember(but)
 
     def _without_stream(self) -> dict[str, Any]:
         """State of a fit to a stream for a pickle, without its limit, which is one of rows."""

@@ -661,3 +661,31 @@ def test_accuracy_of_a_weighted_sample():
     assert_allclose(found[["estimate", "se"]], [share, se])
     n, z2 = share * (1 - share) / se**2, 1.959963984540054**2
     assert_allclose(found["lower"] + found["upper"], (2 * share + z2 / n) / (1 + z2 / n))
+
+
+# --------------------------------------------------------------------------------------------------- edges of bins
+@pytest.mark.parametrize("model", ["Logit", "MNLogit", "NaiveBayes"])
+def test_bins_between_edges(model):
+    """Counted one by one; the same whether or not 0 and 1 are among the edges."""
+    edges, left = [0.2, 0.35, 0.8], LEFT[model]
+    res = fit(model, freq_weights="f")
+    found = res.calibration(edges)
+    p = res.predict(TEST)
+    for level in [None] if model == "Logit" else ["bus", "car", "rail"]:
+        q = np.asarray(p if level is None else p[level])
+        event = (TEST[left] == (level or "yes")).to_numpy()
+        curve = res.calibration(edges, TEST).curve if level is None else res.calibration(edges, TEST).curve.loc[level]
+        parts = pd.cut(q, [0, *edges, 1], include_lowest=True, labels=False)
+        rows = [TEST.f.to_numpy() * (parts == b) for b in range(4) if (parts == b).any()]
+        assert_allclose(curve.n, [m.sum() for m in rows])
+        assert_allclose(curve.predicted, [m @ q / m.sum() for m in rows], rtol=1e-12)
+        assert_allclose(curve.observed, [m @ event / m.sum() for m in rows], rtol=1e-12)
+    same([found.curve, found.summary_frame()], [res.calibration([0, *edges, 1]).curve, found.summary_frame()])
+    uniform = res.calibration(5, method="uniform").curve
+    assert_allclose(uniform, res.calibration(np.arange(1, 5) / 5).curve)
+
+
+@pytest.mark.parametrize("bins", [[], [0, 1], [0.3, 0.2], [0.2, 0.2], [-0.1, 0.5], [0.5, 1.5], ["a"], [np.nan], "12"])
+def test_edges_that_are_none(bins):
+    with pytest.raises(ValueError, match="bins="):
+        fit("Logit").calibration(bins)
