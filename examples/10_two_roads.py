@@ -23,7 +23,8 @@ penguins = datasets.load("penguins").dropna(ignore_index=True)
 penguins = penguins.rename(columns={"bill_length_mm": "length", "bill_depth_mm": "depth"})
 fits = {model.__name__: model.from_formula("species ~ length + depth", penguins).fit()
         for model in (LDA, QDA, NaiveBayes, MNLogit)}
-fig = plots.regions(fits, "length", "depth", resolution=60)
+fig, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+plots.regions(fits, "length", "depth", resolution=60, ax=axes)
 plt.show()
 
 # %%

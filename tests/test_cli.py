@@ -152,6 +152,7 @@ def test_errors_by_leverage_time_and_resampling(shell):
         assert status == 0 and f"{res.bse['GPA']:.3f}" in out and args[0] in out
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_robust_and_clustered_errors(shell):
     status, out, _ = shell(*SPECTOR, "--cov-type", "HC1")
     res = glmclf.Logit.from_formula(SPECTOR[2], datasets.load("spector")).fit(cov_type="HC1")
@@ -258,6 +259,7 @@ def test_mnlogit_formats(shell, form, mark):
     assert (status, err) == (0, "") and mark in out and f"{ratio:.4f}" in out
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_mnlogit_robust_and_clustered(shell):
     status, out, _ = shell(*PENGUINS, "--groups", "island")
     keywords = {"cov_type": "cluster", "cov_kwds": {"groups": "island"}}
@@ -384,6 +386,8 @@ def test_the_quadratic_table(shell):
         assert shell(model, "penguins", SPECIES, "--discriminant")[0] == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
+@pytest.mark.filterwarnings("ignore:.*rows between the first and the last")
 @pytest.mark.parametrize("options, keywords", [
     (["--cov-type", "HC0"], {"cov_type": "HC0"}),
     (["--cov-type", "HC1"], {"cov_type": "HC1"}),

@@ -68,7 +68,7 @@ def walk(thing: Any, visit, seen: set[int]) -> None:
     if isinstance(thing, list | tuple) and not hasattr(thing, "_asdict"):
         for part in thing[:3]:
             walk(part, visit, seen)
-    elif ours(type(thing)) and id(thing) not in seen:
+    elif ours(type(thing)) and not isinstance(thing, pd.DataFrame) and id(thing) not in seen:
         seen.add(id(thing))
         visit(thing)
 

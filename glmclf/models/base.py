@@ -49,6 +49,7 @@ from glmclf.models.fit_options import (
     check_options,
     check_reduction,
     check_refine,
+    keeps_options,
     solver_options,
     with_flic,
 )
@@ -322,6 +323,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @keeps_options
     @named
     def fit(
         self,
@@ -764,7 +766,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _beside_the_rows(self, values, what: str) -> pd.DataFrame:
         """Align numbers (columns by name, Series, DataFrame or array) with the rows of the fit."""
-        r, frame, positions = self._rows, self.data.frame, self._rows.positions
+        r, frame, positions = self._rows, self.data.table, self._rows.positions
         if isinstance(values, str) or (isinstance(values, list) and all(isinstance(v, str) for v in values)):
             names = [values] if isinstance(values, str) else values
             absent = [name for name in names if frame is None or name not in frame.columns]

@@ -225,7 +225,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _fit_table(self) -> pd.DataFrame:
         if self._given is not None:
             return self._given._fit_table()
-        if self.data.frame is not None:
+        if self.data.table is not None:
             return super()._fit_table()
         r = self._rows
         labels = self._response.decode(self.endog)
@@ -435,7 +435,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 f"{s.rows[0]:g} rows in {self.J} classes are too few for {p} features: at least {s.needed} are needed"
             )
         parts = [
-            f"class {c!r} has {n:g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
+            f"class {c!r} has {n:.15g} row{'' if n == 1 else 's'}, needs at least {s.needed}"
             for c, n in zip(classes, s.rows, strict=True)
         ]
         return f"too few rows for a covariance matrix of {p} features: {self._listed(parts, '; ')}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,6 +23,24 @@ if TYPE_CHECKING:
     from glmclf.core.fit.bias import ReducedEstimate
 
 MAX_DISTANCE = 1.0  # standard errors from the maximum, beyond which an unpolished estimate is warned of
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+OF_ONE_FIT = ("start_params", "callback", "disp", "progress")  # options that say nothing about another fit
+
+
+def keeps_options(fit: F) -> F:
+    """Decorate `fit` so that its result keeps the options that were given, for a fit of another formula."""
+
+    @functools.wraps(fit)
+    def kept(self: Any, *args: Any, **kwargs: Any) -> Any:
+        res = fit(self, *args, **kwargs)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        res._options = {name: value for name, value in given.items() if name not in OF_ONE_FIT}
+        return res
+
+    names = list(inspect.signature(fit).parameters)[1:]
+    return cast(F, kept)
 
 
 def check_choices(bias_reduction: Any, separation: Any, collinear: Any) -> None:

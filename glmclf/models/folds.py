@@ -52,7 +52,7 @@ def _labels_of_rows(model: Any, folds) -> tuple[ndarray, list[Any]]:
     """The fold of each row of the fit as a number, and the names of the folds."""
     if is_truth(folds) or is_number(folds) or folds is None:
         raise ValueError(f"folds={folds!r}: how many, a column of the table, or a label for each row")
-    table = model.data.frame
+    table = model.data.table
     if isinstance(folds, str):
         if table is None or folds not in table.columns:
             raise ValueError(f"folds={folds!r} is no column of the model's table")

@@ -19,7 +19,7 @@ from glmclf.data.response.response import MultinomialResponse
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.covariance.wording import documents_covariances, names
-from glmclf.models.fit_options import check_threads
+from glmclf.models.fit_options import check_threads, keeps_options
 from glmclf.models.inputs import Inputs
 from glmclf.models.levelled import LevelledModel
 from glmclf.models.progress import shown
@@ -138,6 +138,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
+    @keeps_options
     @named
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from glmclf.data.response.response import packed
 from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
-from glmclf.errors import DataError, InferenceWarning, warn
+from glmclf.errors import DataError, FormulaError, InferenceWarning, warn
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
@@ -37,6 +38,30 @@ from glmclf.models.stream import Stream
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
     from glmclf.data.reading.relearn import Learner
+
+
+DOTS = re.compile(r"""("[^"]*"|'[^']*'|(?<![\w.)\]])\.(?![\w.]))""")  # texts in quotes, and dots by themselves
+MAX_SAID = 100  # characters of a formula that a model prints
+
+
+def _said_in_full(formula: str, old: str) -> str:
+    """A formula with the sides of an old one in place of its dots, as R's update: ". ~ . - x"."""
+    if not isinstance(formula, str):
+        raise TypeError(f'update({formula!r}): a formula, as "y ~ x" or ". ~ . - x", which takes x out')
+    left, tilde, right = formula.rpartition("~")
+    before, _, after = old.partition("~")
+    if not tilde:
+        raise FormulaError(f'update("{formula}"): a formula has two sides, as "y ~ x" or ". ~ . - x"')
+    left = before.strip() if left.strip() in ("", ".") else left.strip()
+    parts = re.split(DOTS, right)  # texts in quotes stay as they are
+    if "." not in parts:
+        return f"{left} ~ {right.strip()}"
+    from glmclf.data.formula.parse import written_order
+
+    terms = written_order(f"{left} ~ {''.join(f'({after.strip()})' if part == '.' else part for part in parts)}")
+    kept = [term for term in terms if term != "Intercept"]
+    constant = [] if kept and "Intercept" in terms else ["1" if "Intercept" in terms else "0"]
+    return f"{left} ~ {' + '.join([*constant, *kept])}"
 
 
 def _ranges_of(names: list[str], X: Any) -> dict[str, list[float]]:
@@ -55,10 +80,25 @@ def names_of_caller(frame: FrameType, trusted: bool) -> dict[str, Any]:
 
 
 class ModelData:
-    """Attributes that code written for statsmodels looks for under ``model.data``."""
+    """Attributes that code written for statsmodels looks for under ``model.data``.
 
-    def __init__(self, design, frame, xnames):
-        self.design_info, self.frame, self.param_names, self.xnames = design, frame, list(xnames), list(xnames)
+    Attributes
+    ----------
+    table : DataFrame or None
+        The table of the fit.
+    """
+
+    def __init__(self, design, table, xnames):
+        self.design_info, self.table, self.param_names, self.xnames = design, table, list(xnames), list(xnames)
+
+    @property
+    def frame(self) -> pd.DataFrame | None:
+        """The table of the fit with the formula's columns of text as categoricals, which marginaleffects asks for."""
+        if self.table is None or not hasattr(self.design_info, "columns"):
+            return self.table
+        names = [name for name in (*self.design_info.columns, self.design_info.endog_name) if name in self.table]
+        text = [name for name in names if pd.api.types.infer_dtype(self.table[name], skipna=True) == "string"]
+        return self.table.astype(dict.fromkeys(text, "category")) if text else self.table
 
     @property
     def model_spec(self):
@@ -103,6 +143,7 @@ class Inputs:
 
     # ------------------------------------------------------------------------------------------------ input
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
+        self._asked: dict[str, Any] = {}
         coding, extras = self._split(keywords)
         self._start_with(self._read_arrays(endog, exog, coding, missing=missing, extras=extras), keywords)
 
@@ -183,6 +224,7 @@ class Inputs:
             "extras": extras,
             "restricted": not trusted,
         }
+        self._asked = {"coding": coding, "missing": options["missing"], "trusted": trusted}
         read = self._read(formula, data if source is None else source, namespace, coding, **options)
         self._start_with(read, keywords)
         return self
@@ -220,6 +262,48 @@ class Inputs:
         self.data = ModelData(read.design, read.frame, read.design.xnames)
         self._weight_sum = total = rows.weight_sum
         self.nobs: int | float = len(rows) if total is None or not self._frequency else round(total)
+
+    def _again(self, formula: str, namespace: dict[str, Any]) -> Self:
+        """Model of another formula of the same rows, with offset, weights and coding of this one.
+
+        Raises
+        ------
+        DataError
+            A model without formula or rows.
+        MissingDataError
+            A row in which a variable of the new formula is missing.
+        """
+        if self.formula is None:
+            raise DataError("update() of a model of arrays, which has no formula: make the model of other columns")
+        r, asked = self._rows, self._asked
+        table = self._fit_table().copy(deep=False)
+        beside: dict[str, Any] = {}
+        values = {"offset": r.offset, "trials": r.trials if "trials" in self._names else None}
+        values["freq_weights" if self._frequency else "weights"] = r.weights
+        for name, value in values.items():
+            if value is None or np.ndim(value) == 2:
+                beside |= {} if value is None else {name: value}
+                continue
+            beside[name] = own = self._names.get(name, name)
+            if own not in table.columns:
+                table[own] = value
+            elif not np.array_equal(np.asarray(table[own], dtype=float), value):
+                beside[name] = pd.Series(value, index=table.index, name=own)
+        missing = "raise" if asked["missing"] == "drop" else asked["missing"]
+        return type(self)._from_formula(
+            _said_in_full(formula, self.formula),
+            table,
+            {**namespace, **self._borrowed} if asked["trusted"] else {},
+            missing=missing,
+            trusted=asked["trusted"],
+            **{**asked["coding"], **beside},
+        )
+
+    @property
+    def _borrowed(self) -> dict[str, Any]:
+        """Variables of the caller's that the formula uses, by name."""
+        factors = getattr(self._design, "factors", {}).values()
+        return {name: value for factor in factors for name, value in factor.expression.borrowed.items()}
 
     def _in_memory(self, read: ReadTable) -> FitRowsInMemory:
         self._response = response = packed(read.response)
@@ -268,14 +352,14 @@ class Inputs:
         """Learner of what the formula remembers of the rows of the fit; None where it remembers nothing."""
         from glmclf.data.reading.relearn import Learner
 
-        return None if self.data.frame is None else Learner.of(self._design, self._fit_table())
+        return None if self.data.table is None else Learner.of(self._design, self._fit_table())
 
     def _relearnt(self, learner: Learner, times: ndarray) -> Any:
         """A copy of the model whose formula remembers the rows of the fit as often as `times` says, (n,)."""
         design = learner.on(times)
         rows = replace(self._rows, X=self._columns_of(learner.rows(design)))
         return self._copy_with(
-            keep=("k_constant",), _design=design, _rows_=rows, data=ModelData(design, self.data.frame, design.xnames)
+            keep=("k_constant",), _design=design, _rows_=rows, data=ModelData(design, self.data.table, design.xnames)
         )
 
     def _columns_of(self, made: Any) -> Any:
@@ -297,6 +381,17 @@ class Inputs:
         if self._rows_ is None:
             raise rows_removed()
         return self._rows_
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._said}>"
+
+    @property
+    def _said(self) -> str:
+        """Formula, or response and columns, and the number of observations."""
+        names = self.exog_names
+        what = self.formula or f"{self.endog_names} on {len(names)} column{'s' if len(names) != 1 else ''}"
+        what = what if len(what) <= MAX_SAID else f"{what[: MAX_SAID - 3]}..."
+        return f"{what}, {self.nobs:,.15g} observations"
 
     # ------------------------------------------------------------------------------------- names of statsmodels
     @property
@@ -389,7 +484,7 @@ class Inputs:
 
     def _groups(self, groups: Any) -> Groups:
         """Clusters of the rows of the fit by one or two variables."""
-        return self._rows.groups(groups, self.data.frame, self._given_index, self._cut)
+        return self._rows.groups(groups, self.data.table, self._given_index, self._cut)
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
         """Keywords of a covariance, checked and aligned with the rows of the fit."""
@@ -465,8 +560,8 @@ class Inputs:
     # ------------------------------------------------------------------------------------------ for the summary
     def _fit_table(self) -> pd.DataFrame:
         """The rows of the fit as a new table."""
-        if self.data.frame is not None:
-            return self.data.frame.iloc[self._rows.positions]
+        if self.data.table is not None:
+            return self.data.table.iloc[self._rows.positions]
         r = self._rows
         table = pd.DataFrame(r.X.toarray(), index=r.index, columns=self.exog_names)
         return assigned(table, {self.endog_names: self.endog})
@@ -477,9 +572,9 @@ class Inputs:
         if "source" in f:
             facts.append(("Data:", f["source"]))
         if "freq_weights" in names:
-            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:g})"))
+            facts.append(("Freq. weights:", f"{names['freq_weights']} (sum {self._weight_sum:.10g})"))
         if "weights" in names:
-            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:g})"))
+            facts.append(("Sampling weights:", f"{names['weights']} (sum {self._weight_sum:.10g})"))
         if "trials" in names:
             facts.append(("Trials:", names["trials"]))
         if self._has_offset:

@@ -231,7 +231,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return terms
 
     def _fit_table(self) -> pd.DataFrame:
-        if self.data.frame is not None:
+        if self.data.table is not None:
             return super()._fit_table()
         r = self._rows
         columns: dict[str, Any] = {}

@@ -211,7 +211,8 @@ def _table(ax: Axes, res: Any, j: int, alpha: float) -> None:
     for k, level in enumerate(res.levels):
         error = np.array([p[:, k] - low[shown, k], high[shown, k] - p[:, k]])
         ax.barh(
-            step[:, k], p[:, k], height=0.8 / K, color=layout.colour(k), hatch=HATCHES[k % 4],
+            step[:, k], p[:, k], height=0.8 / K, color=layout.colour(k),
+            hatch=HATCHES[(k + k // len(layout.COLOURS)) % len(HATCHES)],
             edgecolor="white", linewidth=0.3, label=marks.name(level),
         )  # fmt: skip
         known = np.isfinite(error).all(axis=0)

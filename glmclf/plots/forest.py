@@ -13,9 +13,10 @@ from numpy import ndarray
 from glmclf.checks import true_or_false
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling, layout
+from glmclf.results.comparison.codings import told_apart
 from glmclf.results.comparison.regression_table import OMITTED
 from glmclf.results.margins.effects import MarginalEffects
-from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.frames import per_unit, ratio_name
 from glmclf.results.tables.numbers import value_text
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def coefficients(
     drop : list of str
         Names to leave out.
     units : dict, optional
-        With `exponentiate`: the change of a regressor that counts as one unit, as in `odds_ratios`.
+        With `exponentiate`: the change of a regressor that counts as one unit, as in `odds_ratios`; its row is then
+        "age (per 10)".
     method : {"wald", "profile"}
         Of the intervals, as in `conf_int`.
     names : list of str, optional
@@ -103,7 +105,13 @@ def coefficients(
     fits = _fits(res, names)
     tables = {name: _frame(one, exponentiate, check_alpha(alpha), units, method) for name, one in fits.items()}
     shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], which, drop)
-    cells = {name: _by_level(fits[name], table, shown, exponentiate) for name, table in tables.items()}
+    sizes = {name: per_unit(name, size) for name, size in (units or {}).items()}
+    called = told_apart([(_design(one), one.model.exog_names) for one in fits.values()], sizes)
+    rows = list(dict.fromkeys(some[name] for name in shown for some in called if name in some))
+    cells = {
+        name: _by_level(fits[name], table, rows, some, exponentiate)
+        for (name, table), some in zip(tables.items(), called, strict=True)
+    }
     heading = _heading(list(fits.values()), exponentiate)
     cov = {str(one.cov_type) for one in fits.values()}
     with_ends = any(END_COLUMNS[0] in t for t in tables.values())
@@ -112,7 +120,7 @@ def coefficients(
         if with_ends
         else f"{heading} (without intervals)"
     )
-    axes = _draw([str(name) for name in shown], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
+    axes = _draw([str(row) for row in rows], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
     return layout.figure_of(axes[0])
 
 
@@ -150,7 +158,7 @@ def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.D
     new = {table.columns[0]: "coef"}
     if len(table.columns) > 2:
         new |= dict(zip(table.columns[-2:], END_COLUMNS))
-    return table.rename(columns=new)
+    return table.rename(columns=new).set_axis(res._param_index)
 
 
 def _chosen(indexes: list[pd.Index], which: Any, drop: Any) -> list[str]:
@@ -159,10 +167,19 @@ def _chosen(indexes: list[pd.Index], which: Any, drop: Any) -> list[str]:
     return labelling.chosen(known, which, drop, {"Intercept", "const"} if len(known) > 1 else set())
 
 
-def _by_level(res: Any, table: pd.DataFrame, shown: list[str], ratio: bool) -> dict[Any, Rows]:
-    """Rows of each equation; of a binary model under None."""
+def _design(res: Any) -> Any:
+    """Design of the model of a result, or of the fit that implies it."""
+    res = res.results[0] if hasattr(res, "results") else res
+    return getattr(res, "_parent", res).model._design
+
+
+def _by_level(
+    res: Any, table: pd.DataFrame, shown: list[str], labels: Mapping[str, str], ratio: bool
+) -> dict[Any, Rows]:
+    """Rows of each equation, its coefficients called as `labels` say; of a binary model under None."""
     omitted = getattr(res, "_omitted", None)
     table = table.assign(_omitted=False if omitted is None else omitted)
+    table = table.rename(index=labels, level=-1 if isinstance(table.index, pd.MultiIndex) else None)
     if not isinstance(table.index, pd.MultiIndex):
         return {None: _rows(table.reindex(shown), set(table.index), ratio)}
     levels = dict.fromkeys(table.index.get_level_values(0))

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito (2008) with a grey for their yellow, which is lost on white, in an order in which neighbours differ in
-# lightness as well
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999")
+# Okabe & Ito (2008) with a grey for their yellow, which is lost on white, then four of Tol's (2021) that protanopes and
+# deuteranopes tell apart from these and from each other; neighbours differ in lightness as well
+COLOURS = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#999999",
+    "#661100", "#999933", "#332288", "#117733",
+)  # fmt: skip
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
 KEPT = "\N{NO-BREAK SPACE}"
@@ -58,12 +61,27 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
     return ax
 
 
-def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = None) -> list[Axes]:
-    """Axes of a new figure of pyplot's, in reading order, laid out so that no labels overlap."""
+def new_figure(size: tuple[float, float]) -> Figure:
+    """New figure, which pyplot keeps only where it has a window to show.
+
+    A notebook shows every figure that pyplot keeps at the end of the cell, and the Figure returned beside it; without
+    windows those that pyplot keeps pile up.
+    """
     _check()
+    import matplotlib
     from matplotlib import pyplot
+    from matplotlib.backends import BackendFilter, backend_registry
 
     figure = pyplot.figure(figsize=size, layout="constrained")
+    backend = matplotlib.get_backend().lower()
+    if "inline" in backend or backend in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+        pyplot.close(figure)
+    return figure
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], n: int | None = None) -> list[Axes]:
+    """Axes of a new figure, in reading order, laid out so that no labels overlap."""
+    figure = new_figure(size)
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.1, h_pad=0.12)  # one pass of the layout misses a little where axes have a fixed aspect
     return [figure.add_subplot(rows, columns, i + 1) for i in range(n or rows * columns)]
@@ -109,13 +127,13 @@ def colour(i: int) -> str:
 
 
 def marker(i: int) -> str:
-    """The i-th of the markers, so that classes differ in more than colour."""
-    return MARKERS[i % len(MARKERS)]
+    """The i-th of the markers, so that classes differ in more than colour: no two of the first 96 share both."""
+    return MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]
 
 
 def dashes(i: int) -> str:
-    """The i-th of the line styles."""
-    return DASHES[i % len(DASHES)]
+    """The i-th of the line styles: no two of the first 48 share colour and style."""
+    return DASHES[(i + i // len(COLOURS)) % len(DASHES)]
 
 
 def wrapped(label: Any, longest: int = MAX_CHARACTERS) -> str:

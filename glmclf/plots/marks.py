@@ -17,14 +17,13 @@ AROUND = [(4, 4), (4, -11), (-4, 4), (-4, -11), (4, 14), (4, -21), (-4, 14), (-4
 
 
 def look(i: int) -> dict[str, Any]:
-    """Colour and marker of a class: no two of the first 64 have both in common."""
-    turn = i // len(layout.COLOURS)
-    return {"color": layout.colour(i), "marker": layout.marker(i + turn)}
+    """Colour and marker of a class."""
+    return {"color": layout.colour(i), "marker": layout.marker(i)}
 
 
 def line(i: int) -> dict[str, Any]:
     """Colour and dashes of a class."""
-    return {"color": layout.colour(i), "linestyle": layout.dashes(i + i // len(layout.COLOURS))}
+    return {"color": layout.colour(i), "linestyle": layout.dashes(i)}
 
 
 def name(level: Any) -> str:
@@ -160,9 +159,6 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
     least : float
         Height of the figure.
     """
-    layout._check()
-    from matplotlib import pyplot
-
     tall = [need > 2 * min(needs) for need in needs]
     order = [i for late in (False, True) for i in range(len(needs)) if tall[i] == late]
     short = -(-tall.count(False) // columns) * columns  # cells of the full rows
@@ -170,7 +166,7 @@ def grid(needs: Sequence[float], columns: int, width: float, least: float) -> li
     heights = [0.0] * (max(place.values()) // columns + 1)
     for i, at in place.items():
         heights[at // columns] = max(heights[at // columns], needs[i])
-    figure = pyplot.figure(figsize=(width, max(least, sum(heights))), layout="constrained")
+    figure = layout.new_figure((width, max(least, sum(heights))))
     places = figure.add_gridspec(len(heights), columns, height_ratios=heights)
     return [figure.add_subplot(places[place[i] // columns, place[i] % columns]) for i in range(len(needs))]
 

@@ -126,7 +126,7 @@ def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level
     alphas, b = path.alphas[shown], table.to_numpy()[shown]
     ax.axhline(0, color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for j, name in enumerate(table.columns):
-        style: dict[str, Any] = {"color": layout.colour(j), "linestyle": layout.dashes(j // len(layout.COLOURS) + j)}
+        style: dict[str, Any] = {"color": layout.colour(j), "linestyle": layout.dashes(j)}
         mark = layout.marker(j) if len(alphas) < 3 else None
         ax.plot(alphas, b[:, j], linewidth=1.5, label=layout.named(name), marker=mark, **style)
     title = labelling.probability(path) if level is None else str(labelling.plain(level))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import sys
+from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +18,7 @@ from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame, assigned
 from glmclf.inference.covariance.wording import documents_covariances
 from glmclf.results import saving
-from glmclf.results.requires import Kind, Needs, is_of, requires
+from glmclf.results.requires import Kind, Needs, caller_of, is_of, requires
 from glmclf.results.tables import frames
 from glmclf.results.wald import WaldInference
 
@@ -38,7 +41,10 @@ class Results(WaldInference):
     """Base class of results: summary, information criteria, other covariances, save and load, remove_data."""
 
     _group_names: list[str]
+    _options: Mapping[str, Any] = MappingProxyType({})  # of the fit, as they were given
     _facts: ClassVar[tuple[str, ...]] = ()
+
+    converged: bool
 
     def _as_dict(self) -> dict[str, Any]:
         """Content of the file that `save` writes, as a dict."""
@@ -47,6 +53,12 @@ class Results(WaldInference):
     def _fit_header(self) -> list[tuple[str, str]]:
         """Facts about the fit for the summary."""
         raise NotImplementedError
+
+    @property
+    def _said(self) -> str:
+        model = self.model
+        end = "converged" if self.converged else "did NOT converge"
+        return f"{type(model).__name__}: {model._said}\n llf {self.llf:#.5g}, {end}, covariance {self.cov_type}"
 
     @property
     @requires()
@@ -121,6 +133,62 @@ class Results(WaldInference):
         if self.model._pseudo or self._short or (crit == "bic" and not self._has_bic):
             return np.nan
         return float(-2.0 * self.llf + penalty[crit])
+
+    @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED, Needs.ROWS)
+    def update(self, formula: str, *, eval_env: int = 0) -> Self:
+        """Fit of another formula to the rows of this fit, with its options: R's ``update(m, . ~ . - x)``.
+
+        Nested models compare on the same rows only: where the variables that are left out have missing values, a fit of
+        the smaller formula to the table would have more rows.
+
+        Parameters
+        ----------
+        formula : str
+            A formula, in which "." stands for the left or right side of this one: ``". ~ . - x + z"``.
+        eval_env : int
+            How many callers up functions and variables are looked up that this formula does not have.
+
+        Returns
+        -------
+        Results
+            Of the same class: the model with its offset, weights, trials, event or reference and other keywords; the
+            fit with its options and covariance, but from its own start.
+
+        Raises
+        ------
+        DataError
+            A model of arrays.
+        MissingDataError
+            A variable of the new formula is missing in a row of the fit: fit the larger formula first, and update it to
+            the smaller one.
+
+        See Also
+        --------
+        glmclf.compare : Criteria and tests of fits of the same rows.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> penguins = datasets.load("penguins")
+        >>> res = Logit.from_formula("species == 'Gentoo' ~ bill_length_mm + sex", penguins).fit()
+        >>> small = res.update(". ~ . - sex")
+        >>> int(small.nobs), res.compare_lr_test(small).df
+        (333, 1)
+        """
+        caller = caller_of(sys._getframe(1), eval_env)
+        model = self.model._again(formula, {**caller.f_globals, **caller.f_locals})
+        return model.fit(**{**self._options, "cov_type": self.cov_type, "cov_kwds": self._cov_options() or None})
+
+    def _cov_options(self) -> dict[str, Any]:
+        """Keywords of the covariance as they were given, groups beside the table as values of the rows of the fit."""
+        given = dict(self._options.get("cov_kwds") or {})
+        given |= {name: self.cov_kwds[name] for name in ("seed",) if name in self.cov_kwds}
+        if "groups" not in given or isinstance(given["groups"], str):
+            return given
+        found = self.model._groups(given["groups"])
+        index = self.model._rows.index
+        pairs = zip(found.codes, found.names, strict=True)
+        return {**given, "groups": [pd.Series(codes, index=index, name=name) for codes, name in pairs]}
 
     @property
     @requires()
@@ -206,6 +274,7 @@ class Results(WaldInference):
         keywords = self.model._cov_keywords(cov_type, kwds)
         other = copy.copy(self)
         other._set_covariance(cov_type, keywords)
+        other._options = {**self._options, "cov_kwds": kwds}
         return other
 
     def _set_covariance(self, cov_type: str, keywords) -> None:
@@ -218,7 +287,13 @@ class Results(WaldInference):
 
     @requires()
     def summary(
-        self, yname: Any = None, xname: Any = None, title: Any = None, alpha: float = 0.05, exponentiate: bool = False
+        self,
+        yname: Any = None,
+        xname: Any = None,
+        title: Any = None,
+        alpha: float = 0.05,
+        exponentiate: bool = False,
+        date: bool = True,
     ) -> Summary:
         """Summary of the fit in statsmodels' layout, with notes on the response and the rows.
 
@@ -226,13 +301,15 @@ class Results(WaldInference):
         ----------
         yname : str, optional
             Name of the response.
-        xname : list of str, optional
-            Names of the parameters.
+        xname : list of str or "levels", optional
+            Names of the parameters; "levels": of levels of factors as "sex: male".
         title : str, optional
         alpha : float
             One minus the level of the intervals.
         exponentiate : bool
             Whether to show exp(params), their delta-method standard errors and exp of the intervals.
+        date : bool
+            Whether the header has date and time.
 
         Returns
         -------
@@ -241,7 +318,9 @@ class Results(WaldInference):
         """
         from glmclf.results.tables.summary import summary
 
-        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate)
+        return summary(
+            self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate, date=date
+        )
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()
@@ -325,6 +404,7 @@ class Results(WaldInference):
             for name, value in vars(cls).items():
                 if isinstance(value, row_property):
                     self.__dict__.pop(name, None)
+        self.__dict__.pop("_options", None)  # groups have a value a row
         self.model = self.model._without_rows()
 
     @property

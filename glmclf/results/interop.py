@@ -44,7 +44,7 @@ class StatsmodelsStyle(_Parent):
     def default_model_infos(self) -> dict[str, Callable[[Any], str]]:
         """Lines that statsmodels' `summary_col` puts below the coefficients."""
         return {
-            "Observations": lambda res: f"{res.nobs:g}",
+            "Observations": lambda res: f"{res.nobs:.15g}",
             "Log-likelihood": lambda res: f"{res.llf:.4f}",
             "Pseudo R-squared": lambda res: f"{res.prsquared:.4f}",
             "AIC": lambda res: f"{res.aic:.4f}",

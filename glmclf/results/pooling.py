@@ -522,7 +522,7 @@ def _check_across(models: list[Any]) -> None:
 def _expressions(model: Any) -> dict[str, Any]:
     """Expressions of the formula: factors of the right side, and of the left side without functions of the caller."""
     found = {code: factor.expression for code, factor in getattr(model._design, "factors", {}).items()}
-    frame = model.data.frame
+    frame = model.data.table
     if model.formula is None or frame is None:
         return found
     from glmclf.data.formula.factors import resolve
@@ -536,7 +536,7 @@ def _expressions(model: Any) -> dict[str, Any]:
 
 def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
     """Columns of an expression; None where they are not stored."""
-    frame = model.data.frame
+    frame = model.data.table
     if frame is None or not set(e.columns) <= set(frame.columns):
         return None
     return {name: frame[name].reset_index(drop=True) for name in e.columns}

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from glmclf import registry
@@ -446,6 +446,17 @@ def requires(*needs: Needs) -> Callable[[F], F]:
         return cast(F, checked)
 
     return decorated
+
+
+def caller_of(frame: FrameType, steps: int) -> FrameType:
+    """Frame of who called a method, some `steps` further up: those of its requirements are nobody's."""
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    for _ in range(steps):
+        if frame.f_back is None:
+            raise ValueError(f"eval_env={steps}: there are not that many callers")
+        frame = frame.f_back
+    return frame
 
 
 def needs_of(owner: type, name: str) -> tuple[Needs, ...] | None:

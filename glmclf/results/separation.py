@@ -56,7 +56,7 @@ class DivergingParameters:
         return pd.Series(values, index=self._index[those])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Separation:
     """Report of separation: a response that some combination of the regressors predicts perfectly.
 
@@ -119,7 +119,7 @@ class Separation:
     def _facts(self) -> tuple[Any, ...]:
         return (self.kind, self.response, self.n_rows, self.n, *self.columns)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
 
     def _said(self) -> str:

@@ -40,6 +40,14 @@ class WaldInference:
     _theta: ndarray
     _cov: Covariance
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._said}>"
+
+    @property
+    def _said(self) -> str:
+        """What was fitted, and how it ended, in a line or two."""
+        raise NotImplementedError
+
     @property
     def _V(self) -> ndarray:
         """Covariance of the parameters."""

@@ -10,6 +10,7 @@ import glmclf
 from glmclf.errors import DataError
 
 
+@pytest.mark.filterwarnings("ignore:.*Rows that alone determine")
 @models
 @pytest.mark.parametrize(
     "values, words",

@@ -198,6 +198,7 @@ def both(monkeypatch, make):
     return plain, coded
 
 
+@pytest.mark.filterwarnings("ignore:.*The inverse information takes")
 @pytest.mark.parametrize("keywords", [{}, {"offset": "off"}, {"freq_weights": "times"}, {"weights": "w"}])
 @pytest.mark.parametrize("formula", FORMULAS)
 def test_fits_do_not_depend_on_the_form(monkeypatch, table, formula, keywords):

@@ -556,6 +556,7 @@ def test_a_row_of_leverage_one_is_named():
 
 
 # ------------------------------------------------------------------------------------------------------- few clusters
+@pytest.mark.filterwarnings("ignore:.*not positive semi-definite")
 @pytest.mark.parametrize("model", [*MODELS, "MNLogit", "LDA", "QDA", "NaiveBayes"])
 def test_few_clusters(model):
     t = toy().assign(block=np.arange(160) % 9, many=np.arange(160) % 20)

@@ -108,6 +108,7 @@ def test_sampling_weights(toy):
         a.gof_test()
 
 
+@pytest.mark.filterwarnings("ignore:.*no degree of freedom is left")
 def test_too_few_groups(toy):
     res = glmclf.Logit.from_formula("b ~ g", toy).fit()
     with pytest.warns(InferenceWarning, match="2 groups of 10"):
@@ -196,6 +197,7 @@ def test_nothing_is_left_where_separation_decides_every_row():
             res.gof_groups()
 
 
+@pytest.mark.filterwarnings("ignore:.*no degree of freedom is left")
 @pytest.mark.parametrize("model", ["Logit", "MNLogit"])
 def test_no_group_test_of_a_saturated_model(toy, model):
     df = toy.assign(x=toy.x.round())

@@ -89,6 +89,7 @@ def test_ill_conditioned_design():
     assert np.isfinite(raw.derivative).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*Rows that alone determine")
 def test_summary_says_so_and_names_the_likelihood_ratio():
     res = make("Logit", "s + f ~ x", COUNTS).fit()
     text = " ".join(res.summary().as_text().split())

@@ -227,6 +227,7 @@ def test_pseudo_rsquared_of_several_classes(toy):
         assert ("adjusted McFadden" in found) == (model == "MNLogit")
 
 
+@pytest.mark.filterwarnings("ignore:.*groups of 10 asked for")
 def test_nothing_left_to_test(toy):
     with pytest.warns(InferenceWarning, match="no degree of freedom"):
         assert np.isnan(glmclf.Logit.from_formula("b ~ g", toy).fit().gof_test().loc["Stukel", "statistic"])
@@ -308,6 +309,7 @@ def test_full_test_is_the_same_in_all_coordinates(toy):
         assert_allclose(test, tests[0], rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*no degree of freedom is left")
 def test_all_parameters_fixed(toy):
     """Nothing is estimated: the sum of squares against its plain variance, by hand."""
     res = glmclf.Logit.from_formula("b ~ x", toy).fit_constrained("Intercept = -0.5, x = 0.7")

@@ -185,7 +185,7 @@ def test_tables_take_them():
     frame = res.summary_frame(method="profile")
     close(frame[["Conf. Int. Low", "Conf. Int. Upp."]], ci)
     close(res.odds_ratios(method="profile").iloc[:, -2:], np.exp(ci))
-    close(res.odds_ratios(units={"x1": -2.0}, method="profile").loc["x1"].iloc[-2:], np.exp(-2 * ci[3, ::-1]))
+    close(res.odds_ratios(units={"x1": -2.0}, method="profile").loc["x1 (per -2)"].iloc[-2:], np.exp(-2 * ci[3, ::-1]))
 
 
 # --------------------------------------------------------------------------------------------------- separation

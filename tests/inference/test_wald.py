@@ -406,6 +406,8 @@ def test_one_restriction_in_words():
         wald_test(np.ones(2), np.array([[1.0, 2.0], [2.0, 1.0]]), np.eye(2))
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
+@pytest.mark.filterwarnings("ignore:.*no joint test")
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_terms_that_few_clusters_cannot_test(kind):
     res = fit("Logit", "y ~ x1 + g + x2")
@@ -428,6 +430,7 @@ def by_clusters(name, formula, seed, clusters):
         return getattr(glmclf, name).from_formula(formula, table).fit(**options)
 
 
+@pytest.mark.filterwarnings("ignore:.*no joint test")
 @pytest.mark.parametrize("seed", [3, 5])
 @pytest.mark.parametrize(("formula", "clusters"), [("y ~ x + z", 2), ("y ~ x + z + u", 2), ("y ~ x + z + u", 3)])
 def test_sequential_tests_that_few_clusters_cannot_give(formula, clusters, seed):

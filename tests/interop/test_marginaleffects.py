@@ -47,6 +47,20 @@ def test_predictions_keep_the_knots_of_the_fit(spector, formula):
     assert_allclose(few["estimate"], res.predict(new), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*cat.get_categories")
+def test_text_as_response_and_factor():
+    """marginaleffects takes no columns of text: it is handed categoricals, and the table stays as it is."""
+    penguins = datasets.load("penguins").dropna()
+    res = glmclf.Logit.from_formula("sex ~ bill_length_mm + C(island) + species", penguins).fit()
+    found = marginaleffects.avg_slopes(res, variables="bill_length_mm")
+    ours = res.get_margeff(variables="bill_length_mm").summary_frame()
+    assert_allclose(found["estimate"], ours["dy/dx"], rtol=1e-6)
+    assert_allclose(marginaleffects.predictions(res)["estimate"], res.fittedvalues, rtol=1e-12)
+    few = marginaleffects.predictions(res, newdata=polars.from_pandas(res.model.data.frame.iloc[:9]))
+    assert_allclose(few["estimate"], res.fittedvalues[:9], rtol=1e-12)
+    assert res.model.data.table.island.dtype == penguins.island.dtype == penguins.sex.dtype
+
+
 def test_columns_left_out(spector):
     with pytest.warns(CollinearityWarning):
         res = glmclf.Logit.from_formula("GRADE ~ GPA + I(2 * GPA) + TUCE", spector).fit()
@@ -70,6 +84,7 @@ def test_an_offset_is_refused(spector):
         marginaleffects.avg_slopes(res)
 
 
+@pytest.mark.filterwarnings("ignore:.*cat.get_categories")
 def test_factors_are_compared(spector):
     data = spector.assign(PSI=spector.PSI.map({0: "no", 1: "yes"}).astype("category"))
     res = glmclf.Logit.from_formula("GRADE ~ GPA + PSI", data).fit()

@@ -206,6 +206,7 @@ def test_a_class_without_weight_has_probability_zero(X, penguins, name):
         assert_allclose(p / p.sum(axis=1, keepdims=True), made.predict_proba(X), rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*no rows, left out")
 def test_bags_in_which_a_class_is_missing(X, penguins):
     rare = np.where(np.arange(len(X)) < 1, "rare", np.where(penguins.sex == "male", "b", "a"))
     bag = ensemble.BaggingClassifier(FormulaClassifier("lda", "x0", covariance="diag"), 6, random_state=0)

@@ -348,6 +348,7 @@ def test_flic_where_it_means_nothing():
 
 
 # --------------------------------------------------------------------------------------------- covariances, files
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("cov_type", ["HC0", "HC1"])
 def test_robust_covariances_use_the_scores_at_the_estimate(cov_type):
     d = lesions()

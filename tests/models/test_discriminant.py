@@ -239,6 +239,7 @@ def test_fixed_priors():
     assert res.k_params == 22 and (res.priors_bse == 0).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_cluster():
     t = data("pima_tr")
     t["group"] = np.arange(len(t)) % 17

@@ -303,6 +303,7 @@ def test_house_votes(smoothing):
 
 
 # ------------------------------------------------------------------------------------------- as other models have it
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC0", "HC1", "cluster"])
 def test_gaussian_features_are_diagonal_discriminant_analysis(pooled, cov_type):
@@ -370,6 +371,7 @@ def _numbers(res, new):
     return [*out, audit]
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC0", "HC1", "cluster"])
 def test_frequency_weights_are_repeated_rows(cov_type, pooled):
@@ -539,6 +541,7 @@ def test_robust_covariance_is_that_of_the_influences(pooled):
     np.testing.assert_allclose(res.discriminant.cov_params() / scale, V / scale, atol=1e-7)  # v is far from 0
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("cov_type", ["HC0", "cluster"])
 def test_a_row_with_missing_features_has_the_interval_of_the_smaller_model(cov_type):
     data = every(missing=0.0)
@@ -809,6 +812,7 @@ def _same(a, b, new):
     pd.testing.assert_frame_equal(a.sample(20, seed=3), b.sample(20, seed=3), check_exact=True)
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("options", [{}, {"pooled": True}, {"priors": "equal"}, {"freq_weights": "f"}])
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "cluster"])
 def test_saved_and_pickled_results_are_the_same(cov_type, options):

@@ -127,6 +127,7 @@ def test_predictions(problem):
     assert list(res.predict(new).index) == rows
 
 
+@pytest.mark.filterwarnings("ignore:.*The inverse information takes")
 @pytest.mark.parametrize("name", [n for n in FITS if "bse_expected" in references.reference(n)[0]["values"]])
 def test_expected_information(name):
     """What Fisher scoring, and R's glm, report."""
@@ -141,6 +142,7 @@ def test_expected_information(name):
     np.testing.assert_array_equal(fitted_so.bse, res.bse)
 
 
+@pytest.mark.filterwarnings("ignore:.*The inverse information takes")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_sampling_weights(name):
     case, _ = references.reference(name)

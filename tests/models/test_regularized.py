@@ -432,7 +432,7 @@ def test_ridge_results():
     assert prediction.index.equals(toy().index)
     assert list(res.summary_frame().columns) == ["coef", "std err", "Conf. Int. Low", "Conf. Int. Upp."]
     assert res.tidy().statistic.isna().all() and res.tidy().std_error.notna().all()
-    close(res.odds_ratios(units={"x1": 2})["odds ratio"]["x1"], np.exp(2 * res.params["x1"]))
+    close(res.odds_ratios(units={"x1": 2})["odds ratio"]["x1 (per 2)"], np.exp(2 * res.params["x1"]))
     assert {".fitted", ".se_fit", ".resid"} <= set(res.augment().columns)
     assert res.cov_type == "posterior" and res.alpha == 0.05 and res.L1_wt == 0 and not res.refit
     text = str(res.summary())

@@ -369,6 +369,7 @@ def test_rebase_is_the_fit_against_the_other_reference(name, place, results):
 
 
 # ------------------------------------------------------------------------------------------------- keeping
+@pytest.mark.filterwarnings("ignore:.*rows to predict")
 @names
 def test_saved_pickled_and_without_data(name, results):
     res, data = results[name], references.reference(name)[1].iloc[::11]

@@ -141,6 +141,7 @@ def test_likelihood_at_other_parameters(fits):
             same(getattr(ours.model, name)(params), getattr(theirs.model, name)(params), name, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_robust(fits):
     ours, (_, hc0, cluster), groups, _ = fits
     for theirs, robust in [(hc0, ours.with_cov("HC0")), (cluster, ours.with_cov("cluster", groups=groups))]:
@@ -152,6 +153,7 @@ def test_robust(fits):
     same(refit.bse, cluster.bse)
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_hypotheses(fits):
     ours, theirs, groups, _ = fits
     p = len(ours.params)
@@ -177,6 +179,7 @@ def check_wald(a, b, R, use_f):
     same(one.pvalue, two.pvalue, "wald pvalue")
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("name", MODELS)
 def test_f_tests_count_clusters(name):
     """The denominator of F after clustering has G - 1 degrees of freedom: n - p of them would claim too much."""

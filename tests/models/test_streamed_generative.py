@@ -125,6 +125,7 @@ def test_robust_covariances(model, cov_type, table):
     close(one.discriminant.cov_params(), two.discriminant.cov_params())
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_clusters_that_hold_a_class_are_warned_of(table):
     t = table.assign(k=np.where(table.y == "c", 9, table.k))
     for data in (t, parts(t)):
@@ -151,6 +152,7 @@ def test_unbiased_slopes(table):
     close(one.discriminant.bse, two.discriminant.bse)
 
 
+@pytest.mark.filterwarnings("ignore:.*all but a combination")
 def test_nearly_collinear_features_keep_their_digits(table):
     t = table.assign(x2=table.x1 + 1e-7 * table.x2)
     one, two = (LDA.from_formula("y ~ x1 + x2", d).fit() for d in (t, parts(t)))

@@ -6,7 +6,7 @@ import pytest
 plt = pytest.importorskip("matplotlib.pyplot")
 
 from glmclf import LDA, Logit, plots  # noqa: E402
-from glmclf.plots import layout  # noqa: E402
+from glmclf.plots import layout, marks  # noqa: E402
 from glmclf.plots.paths import _apart  # noqa: E402
 
 
@@ -151,3 +151,44 @@ def test_names_of_places_fit():
         ax.figure.draw_without_rendering()
         boxes = [t.get_window_extent() for t in ax.get_xticklabels()]
         assert all(a.x1 <= b.x0 + 1 for a, b in zip(boxes, boxes[1:]))
+
+
+def test_figures_are_the_callers(logit, tmp_path):
+    """Without windows pyplot keeps none of ours: a notebook shows the one returned, once, and none pile up."""
+    plt.close("all")
+    own = plt.figure()
+    figures = [plots.coefficients(logit), plots.roc(logit), plots.calibration(logit)]
+    assert plt.get_fignums() == [own.number] and plt.gcf() is own
+    for figure in figures:
+        figure.savefig(tmp_path / "drawn.png")
+        assert (tmp_path / "drawn.png").stat().st_size > 5000
+
+
+def test_a_notebook_shows_each_figure_once():
+    """The cells of a notebook, run by IPython with matplotlib's inline backend."""
+    pytest.importorskip("matplotlib_inline")
+    capture = pytest.importorskip("IPython.utils.capture")
+    shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell.instance()
+    backend, image = plt.get_backend(), "image/png"
+    try:
+        shell.run_cell("%matplotlib inline")
+        shell.run_cell("from glmclf import Logit, datasets, plots")
+        shell.run_cell("res = Logit.from_formula('GRADE ~ GPA + PSI', datasets.load('spector')).fit()")
+        for cell, shown in [("plots.roc(res)", 1), ("fig = plots.roc(res)", 0), ("fig", 1)]:
+            with capture.capture_output() as found:
+                answer = shell.run_cell(cell).result
+            published = sum(image in output.data for output in found.outputs)
+            displayed = answer is not None and image in shell.display_formatter.format(answer)[0]
+            assert published + displayed == shown, cell
+    finally:
+        plt.switch_backend(backend)
+        type(shell).clear_instance()
+
+
+def test_classes_differ_in_colour_and_marker():
+    """Twelve colours apart, then others with other markers and dashes."""
+    looks = [tuple(marks.look(i).values()) for i in range(96)]
+    styles = [tuple(marks.line(i).values()) for i in range(48)]
+    assert len({*looks}) == len(looks) and len({*styles}) == len(styles)
+    assert len({layout.colour(i) for i in range(12)}) == 12
+    assert all(layout.marker(i) != layout.marker(i + 1) for i in range(96))

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -34,8 +35,9 @@ def test_coefficients_of_a_logit(logit):
 
 def test_ratios_are_on_a_log_axis(logit, mnlogit, penguins):
     fig = plots.coefficients(logit, exponentiate=True, units={"bill_length_mm": 5}, which=["bill_length_mm"])
-    table = logit.odds_ratios(units={"bill_length_mm": 5}).loc[["bill_length_mm"]]
+    table = logit.odds_ratios(units={"bill_length_mm": 5}).loc[["bill_length_mm (per 5)"]]
     check_drawn(fig.axes[0], table.iloc[:, [0, -2, -1]])
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == ["bill_length_mm (per 5)"]
     assert fig.axes[0].get_xscale() == "log" and fig.axes[0].get_xlabel().startswith("odds ratio")
     assert fig.axes[0].get_lines()[0].get_xdata() == [1, 1]
     cloglog = CLogLog.from_formula("sex ~ bill_depth_mm", penguins, event="male").fit()
@@ -178,3 +180,16 @@ def test_kept_results(logit, tmp_path):
         assert (points(plots.coefficients(res).axes[0]) == points(plots.coefficients(logit).axes[0])).all()
     with pytest.raises(glmclf.errors.DataError, match="rows of the fit"):
         plots.margins(glmclf.load(tmp_path / "kept.json"))
+
+
+def test_base_levels_are_told_apart(penguins, logit):
+    other = penguins.assign(species=pd.Categorical(penguins.species, ["Gentoo", "Adelie", "Chinstrap"]))
+    fits = [logit, Logit.from_formula("sex ~ bill_length_mm + bill_depth_mm + species", other, event="male").fit()]
+    fig = plots.coefficients(fits, which=["species[T.Chinstrap]", "bill_length_mm"])
+    labels = [" ".join(label.get_text().split()) for label in fig.axes[0].get_yticklabels()]
+    assert labels == [
+        "species[T.Chinstrap] (against Adelie)", "species[T.Chinstrap] (against Gentoo)", "bill_length_mm"]
+    drawn = [line.get_xdata() for line in fig.axes[0].lines if line.get_marker() not in ("None", "")]
+    expected = [fit.params[["species[T.Chinstrap]", "bill_length_mm"]] for fit in fits]
+    for x, b in zip([x for x in drawn if len(x)], expected):
+        np.testing.assert_allclose(x, b)

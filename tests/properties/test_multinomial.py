@@ -20,7 +20,11 @@ COVARIANCES = {
 SCALARS = ["llf", "llnull", "llr", "llr_pvalue", "prsquared", "aic", "bic", "nobs", "df_model", "df_resid"]
 covariances = pytest.mark.parametrize("cov", COVARIANCES)
 # two-way covariances of few clusters have no joint test of some terms, and say so
-pytestmark = pytest.mark.filterwarnings("ignore:no joint test")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:no joint test"),
+    pytest.mark.filterwarnings("ignore:.*Few clusters"),  # of draws of any size
+    pytest.mark.filterwarnings("ignore:.*not positive semi-definite"),
+]
 
 
 @functools.cache

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import patsy.builtins
 from numpy import ndarray
-from patsy import PatsyError
+from patsy import PatsyError, Treatment
 from patsy.eval import EvalEnvironment, EvalFactor
 
 from glmclf.data.formula import expressions, operators
@@ -38,7 +38,24 @@ PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
 
 
-BUILTINS: dict[str, Any] = {**PATSY, **PATSY_TRANSFORMS, **TRANSFORMS}
+class BaseLevel(Treatment):
+    """Treatment coding against a level that has to be one of the factor's, never a place among them."""
+
+    def code_without_intercept(self, levels: list[Any]) -> Any:
+        """Contrasts against the level."""
+        if self.reference not in levels:
+            raise ValueError(f"base={self.reference!r} is none of its levels")
+        return super().code_without_intercept(levels)
+
+
+def as_factor(data: Any, contrast: Any = None, levels: Any = None, base: Any = None) -> Any:
+    """patsy's `C`, with ``base="b"`` in place of ``Treatment("b")``."""
+    if base is not None and contrast is not None:
+        raise Refused(f"base={base!r} beside another coding: base= is of treatment coding, give one of them.")
+    return PATSY["C"](data, contrast if base is None else BaseLevel(base), levels)
+
+
+BUILTINS: dict[str, Any] = {**PATSY, **PATSY_TRANSFORMS, **TRANSFORMS, "C": as_factor}
 del BUILTINS["Q"]  # evaluated on the columns of the rows at hand
 
 

@@ -23,7 +23,7 @@ from glmclf.data.design.feature_terms import (
     plain_columns,
 )
 from glmclf.data.formula import expressions
-from glmclf.data.formula.factors import Factor, Value, as_value, fit_factor
+from glmclf.data.formula.factors import BaseLevel, Factor, Value, as_value, fit_factor
 from glmclf.data.reading.settle import Reading
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.errors import DataError, FormulaError, MissingDataError
@@ -296,7 +296,8 @@ def _base_first(factor: Factor, codes: ndarray, contrast: Any, notes: list[str])
     base = contrast.reference if isinstance(contrast, Treatment) else None
     if base is None:
         return codes
-    if base not in levels and not (isinstance(base, int) and -len(levels) <= base < len(levels)):
+    by_place = isinstance(base, int) and not isinstance(contrast, BaseLevel)
+    if base not in levels and not (by_place and -len(levels) <= base < len(levels)):
         raise FormulaError(f'"{factor.expression.code}": {quoted([base])} is none of its levels {quoted(levels)}.')
     place = levels.index(base) if base in levels else base % len(levels)
     order = np.array([place, *(i for i in range(len(levels)) if i != place)])

@@ -339,7 +339,7 @@ def _check_size(ctx: Context | InfluenceContext, what: str) -> None:
     """ValueError unless there are more observations than parameters."""
     n, p = ctx.nobs, ctx.size
     if n <= p:
-        raise ValueError(f"{what} needs more observations than parameters; here n = {n:g}, p = {p}")
+        raise ValueError(f"{what} needs more observations than parameters; here n = {n:.15g}, p = {p}")
 
 
 def spread(ctx: Context, V: ndarray) -> ndarray:
@@ -354,7 +354,7 @@ def _check_expanded(ctx: Any) -> None:
     """Refuse scores of more observations than memory may hold."""
     if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_SCORES:
         raise NotImplementedError(
-            f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:g}: it takes the expanded rows one by one. '
+            f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:.15g}: it takes the expanded rows one by one. '
             'Use "HC0"'
         )
 

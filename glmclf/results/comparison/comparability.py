@@ -68,7 +68,7 @@ def different_data(a: Any, b: Any) -> list[str]:
     one, two = a._fingerprint, b._fingerprint
     weights = one["weights"] != two["weights"]
     if a.nobs != b.nobs:
-        return [f"numbers of observations, {a.nobs:g} and {b.nobs:g}," + " and weights" * weights]
+        return [f"numbers of observations, {a.nobs:.15g} and {b.nobs:.15g}," + " and weights" * weights]
     if weights:
         return ["weights"]
     if len(coded_levels(a)) != len(coded_levels(b)):

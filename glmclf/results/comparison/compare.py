@@ -14,6 +14,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.vuong import vuong
 from glmclf.results.comparison.comparability import check_likelihoods, check_result, is_joint
 from glmclf.results.requires import Needs, check_needs
+from glmclf.results.tables.frames import WholeFrame
 
 MODEL_COLUMNS = ("model", "likelihood", "llf", "parameters", "nobs", "aic", "bic")
 
@@ -140,7 +141,7 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     for i, res in enumerate(results[1:], start=1):
         check_likelihoods(results[0], res, "compare()", (labels[0], labels[i]))
     rows = [_row(res) for res in results]
-    table = pd.DataFrame(rows, columns=[*MODEL_COLUMNS], index=pd.Index(labels, dtype=object))
+    table = WholeFrame(rows, columns=[*MODEL_COLUMNS], index=pd.Index(labels, dtype=object))
     for crit in ("aic", "bic"):
         table[f"delta_{crit}"] = table[crit] - table[crit].min()
     pairs = zip(results, results[1:], labels, labels[1:], strict=False)

@@ -22,6 +22,7 @@ from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.results.comparison.comparability import counted
 from glmclf.results.requires import Needs, check_needs
+from glmclf.results.tables.frames import notebook
 
 MAX_REST = 1e-8  # share of a regressor's largest value that may remain outside the span of the features' functions
 
@@ -90,6 +91,9 @@ class ConditionalComparison:
             f"statistic {self.statistic:.4g} = {self.scale:.4g} x chi2({self.df:.4g}), p-value {self.pvalue:.4g}\n"
             f"conditional AIC of the generative model: {self.aic_conditional:.6g} (penalty trace {self.penalty:.4g})"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook(*repr(self).split("\n"))
 
 
 def compare_conditional(res: Any, other: Any) -> ConditionalComparison:

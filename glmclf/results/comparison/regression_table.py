@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ import pandas as pd
 from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.comparison.codings import told_apart
 from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.frames import ratio_name
+from glmclf.results.tables.labels import LEVELS, level_labels
 from glmclf.results.tables.numbers import decimal
 from glmclf.results.tables.render import SummaryFormats, plain, table_classes, width
 from glmclf.results.wald import WaldInference
@@ -136,7 +139,7 @@ def regression_table(
     digits: int = 3,
     keep: str | Sequence[str] | None = None,
     drop: str | Sequence[str] | None = None,
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | str | None = None,
     stats: Sequence[str] | None = None,
     title: str | None = None,
 ) -> RegressionTable:
@@ -162,8 +165,10 @@ def regression_table(
         Decimals; numbers below 10**(1 - digits) have as many significant digits.
     keep, drop : str or list of str, optional
         Coefficients or terms of the formula to show, in this order, or not to show; the notes say which are not.
-    labels : mapping of str to str, optional
-        Texts for names of coefficients. Coefficients that are called the same share a row.
+    labels : mapping of str to str or "levels", optional
+        Texts for names of coefficients; "levels": those of levels of factors as "sex: male". Coefficients that are
+        called the same share a row, unless they compare different levels of a factor: those have rows of their own,
+        "g[T.c] (against a)" and "g[T.c] (against b)".
     stats : list of str, optional
         Which of "model", "reference", "nobs", "events", "llf", "aic", "bic", "prsquared", "cov_type" stand below, in
         this order; by default those that at least one fit has.
@@ -240,9 +245,12 @@ def regression_table(
     called = fit_names(names, len(fits))
     texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
-    columns = [fit.columns(form, chosen, texts) for fit in fits]
+    for fit in fits:
+        fit.check_labels(texts, chosen)
+    called_rows = told_apart([(fit.owner._design, fit.names) for fit in fits], texts)
+    columns = [fit.columns(form, chosen, rows) for fit, rows in zip(fits, called_rows, strict=True)]
     flat = [column for some in columns for column in some]
-    body, stubs = _body(flat, chosen.order(fits, flat, texts))
+    body, stubs = _body(flat, chosen.order(fits, flat, called_rows))
     below = _footer(fits, stats, form.digits)
     table = _table(body, stubs, below, called, columns, title)
     return RegressionTable(table, _notes(fits, called, form, chosen))
@@ -274,19 +282,23 @@ class _Fit:
         terms = getattr(model, "_regressor_terms", None) or model._terms
         return {str(term): names[part].tolist() for term, part in terms.items()}
 
+    def check_labels(self, labels: Mapping[str, str], chosen: _Chosen) -> None:
+        """Refuse labels that call two of the chosen coefficients the same."""
+        shown = [labels.get(name, name) for name in self.names if chosen.has(self, name)]
+        if len(set(shown)) == len(shown):
+            return
+        twice = next(label for label, count in Counter(shown).items() if count > 1)
+        of = ", ".join(repr(name) for name in self.names if labels.get(name, name) == twice)
+        raise ValueError(f"labels= calls {of} of one fit the same, {twice!r}: give each its own label")
+
     def columns(self, form: _Form, chosen: _Chosen, labels: dict[str, str]) -> list[_Column]:
         """Columns of the fit, with the chosen coefficients by label."""
         table, k, n = self._numbers(form), len(self.names), len(self.heads)
-        shown = [labels.get(name, name) for name in self.names if chosen.has(self, name)]
-        twice = {label for label in shown if shown.count(label) > 1}
-        if twice:
-            of = ", ".join(repr(name) for name in self.names if labels.get(name, name) in twice)
-            raise ValueError(f"labels= calls {of} of one fit the same, {twice.pop()!r}: give each its own label")
         gone = self.res._omitted if self.res._omitted is not None else np.zeros(n * k, dtype=bool)
         out = []
         for j, head in enumerate(self.heads):
             rows = zip(self.names, table[j * k : (j + 1) * k], gone[j * k : (j + 1) * k], strict=True)
-            cells = {labels.get(a, a): form.cells(row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
+            cells = {labels[a]: form.cells(row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
             out.append(_Column(head, cells))
         return out
 
@@ -365,10 +377,12 @@ def _interval(intervals: bool | str) -> str | None:
     raise ValueError(f'intervals={intervals!r}: choose False, True, "wald" or "profile"')
 
 
-def _check_labels(labels: Mapping[str, str] | None, fits: list[_Fit]) -> dict[str, str]:
-    """Check labels by coefficient; warn of names that no fit has."""
+def _check_labels(labels: Mapping[str, str] | str | None, fits: list[_Fit]) -> dict[str, str]:
+    """Labels by coefficient, checked; warn of names that no fit has."""
+    if isinstance(labels, str) and labels == LEVELS:
+        return {name: text for fit in fits for name, text in level_labels(fit.owner._design, fit.names).items()}
     if labels is not None and not isinstance(labels, Mapping):
-        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}')
+        raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}, or "levels"')
     known = list(dict.fromkeys(name for fit in fits for name in fit.names))
     unknown = [name for name in labels or {} if name not in known]
     if unknown:
@@ -407,7 +421,7 @@ class _Chosen:
         kept = self.keep is None or self._place(fit, name, self.keep) is not None
         return kept and self._place(fit, name, self.drop) is None
 
-    def order(self, fits: list[_Fit], columns: list[_Column], labels: Mapping[str, str]) -> list[str]:
+    def order(self, fits: list[_Fit], columns: list[_Column], labels: list[dict[str, str]]) -> list[str]:
         """Labels of the rows from all columns; a label new in a later column precedes its successor or is last."""
         order: list[str] = []
         for column in columns:
@@ -420,9 +434,9 @@ class _Chosen:
         if self.keep is None:
             return order
         places: dict[str, int] = {}
-        for fit in fits:
+        for fit, called in zip(fits, labels, strict=True):
             for name in fit.names:
-                place, label = self._place(fit, name, self.keep), labels.get(name, name)
+                place, label = self._place(fit, name, self.keep), called[name]
                 if place is not None:
                     places[label] = min(place, places.get(label, place))
         return sorted(order, key=lambda label: places[label])
@@ -524,6 +538,10 @@ def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> 
     if form.stars:
         marks = (f"{'*' * (i + 1)} p < {level:g}" for i, level in enumerate(form.stars))
         notes.append(f"{', '.join(marks)}.")
+    references = [fit.reference() for fit in fits]
+    if len({*references} - {""}) > 1:
+        pairs = (f"{name} {level}" for name, level in zip(names, references, strict=True) if level)
+        notes.append(f"Levels of the response are against different references: {', '.join(pairs)}.")
     for fit, name in zip(fits, names, strict=True):
         notes += [f"{name}: {text}" for text in _remarks(fit)]
     hidden = chosen.hidden(fits)

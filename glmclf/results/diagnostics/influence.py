@@ -26,6 +26,9 @@ from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, firs
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.results.diagnostics.goodness_of_fit import estimated_rows, pattern_numbers
+from glmclf.results.tables.frames import WholeFrame, notebook
+
+PRINTED = 5  # rows that an Influence prints
 
 
 def get_influence(res: Any, by: str) -> Influence:
@@ -110,6 +113,28 @@ class Influence:
         self.results = results
         self._index = results.model._rows.index
         self._found = results._influences
+
+    _unit = "row"
+
+    def __repr__(self) -> str:
+        table = self._largest()
+        said = f", {len(table)} of the largest Cook's distances" * (len(table) < len(self._index))
+        return f"{type(self).__name__} of {len(self._index):,} {self._unit}s{said}\n{table}"
+
+    def _repr_html_(self) -> str:
+        head, *_ = repr(self).split("\n")
+        return f"{notebook(head)}\n{self._largest()._repr_html_()}"
+
+    def _largest(self) -> WholeFrame:
+        """Leverage, Cook's distance and decreases of chi-squared and deviance where the distance is largest."""
+        table = WholeFrame(
+            {
+                "hat_diag": self._found.leverage, "cooks_d": self._found.cooks, "delta_chi2": self.delta_chi2,
+                "delta_deviance": self.delta_deviance,
+            },
+            index=self._index,
+        )  # fmt: skip
+        return table.iloc[np.argsort(-np.nan_to_num(table["cooks_d"], nan=-1.0), kind="stable")[:PRINTED]]
 
     def _series(self, values: ndarray) -> pd.Series:
         return pd.Series(values, index=self._index)
@@ -303,6 +328,8 @@ class PatternInfluence(Influence):
     rows : Series
         Label of the pattern of each row of the fit.
     """
+
+    _unit = "pattern"
 
     def __init__(self, results: Any, pattern: ndarray):
         self.results, self._pattern = results, pattern

@@ -81,6 +81,11 @@ class ImpliedLogit(LevelEstimates):
         self._cov, self._closed = cov, closed
         self._centred, self._to_raw = centred, to_raw
 
+    @property
+    def _said(self) -> str:
+        own, levels = self._parent, ", ".join(map(str, self.model._equations))
+        return f"{type(own.model).__name__}: {own.model._said}\n {levels} against {self.model.reference}"
+
     # ----------------------------------------------------------------------------------------------- covariance
     @cached_property
     def _V(self) -> ndarray:

@@ -23,6 +23,7 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative.covariances import box_m
+from glmclf.results.tables.frames import WholeFrame
 
 LAWS = (
     ("spherical, pooled", "spherical", True, None),
@@ -69,7 +70,7 @@ def covariance_ladder(
         bic = k * np.log(moments.n) - 2 * llf
         rows[name] = [llf, k, 2 * k - 2 * llf, bic, *test, conditional_loglikelihood(blocks, law), error]
     columns = ["llf", "k_params", "aic", "bic", "LR", "df", "pvalue", "llf_conditional", "error_loo"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table = WholeFrame.from_dict(rows, orient="index", columns=columns)
     try:
         table.attrs["box_m"] = box_m().to_dict()
     except EstimationError as error:

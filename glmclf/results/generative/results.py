@@ -35,6 +35,7 @@ from glmclf.results.margins.mixin import Margins
 from glmclf.results.performance.mixin import Performance
 from glmclf.results.regression.levels import LevelPredictions, beside, check_prediction, drawn_labels
 from glmclf.results.requires import Needs, requires
+from glmclf.results.tables.frames import with_notes
 
 if TYPE_CHECKING:
     from glmclf.results.performance.rows import RowOptions
@@ -643,12 +644,13 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         name = self.model.__class__.__name__
         if not is_whole(type) or type != 3:
             raise NotImplementedError(f"anova(type={type!r}) of {name}: each term given all others, 3")
+        said = f"{'Likelihood ratio' if test == 'LR' else 'Wald'} tests: each term given all others (type 3)."
         if test == "LR":
-            return self.term_tests()
+            return with_notes(self.term_tests(), said)
         if test != "wald":
             raise NotImplementedError(f'anova(test={test!r}) of {name}: "LR" or "wald"')
         table = self.wald_test_terms(skip_constant=True).table
-        return table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]]
+        return with_notes(table.rename(columns={"df_constraint": "df"})[["statistic", "df", "pvalue"]], said)
 
     # ---------------------------------------------------------------------------------------------- error rates
     @cached_property
@@ -746,6 +748,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         title: Any = None,
         alpha: float = 0.05,
         discriminant: bool | None = None,
+        date: bool = True,
     ) -> Summary:
         """Summary of the fit: likelihoods, classes, tests of the features, and the implied logit.
 
@@ -753,13 +756,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         ----------
         yname : str, optional
             Name of the response.
-        xname : list of str, optional
-            Names of the regressors of the implied logit.
+        xname : list of str or "levels", optional
+            Names of the regressors of the implied logit; "levels": of levels of factors as "sex: male".
         title : str, optional
         alpha : float
             One minus the level of the intervals.
         discriminant : bool, optional
             Whether to print the coefficients of the implied logit; by default unless they are many.
+        date : bool
+            Whether the header has date and time.
 
         Returns
         -------
@@ -768,7 +773,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         """
         from glmclf.results.generative.summary import summary
 
-        return summary(self, yname=yname, xname=xname, title=title, alpha=alpha, discriminant=discriminant)
+        names: dict[str, Any] = {"yname": yname, "xname": xname, "title": title}
+        return summary(self, **names, alpha=alpha, discriminant=discriminant, date=date)
 
     @requires()
     def glance(self) -> pd.DataFrame:

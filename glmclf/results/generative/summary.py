@@ -8,7 +8,6 @@ params, observed, LR, df, pvalue, note), and `conditionals`, each feature's esti
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +22,7 @@ from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.tables.numbers import blank, count, dof, four, number, pvalue, with_se
 from glmclf.results.tables.render import table_classes, width
-from glmclf.results.tables.summary import _coefficients, _facts, two_columns
+from glmclf.results.tables.summary import _coefficients, _facts, moment, shown_names, two_columns
 
 GENERATIVE_HEADER_WIDTHS = (16, 19, 25, 15)
 CLASS_WIDTHS = (10, 6, 12)
@@ -81,6 +80,7 @@ def summary(
     title: str | None = None,
     alpha: float = 0.05,
     discriminant: bool | None = None,
+    date: bool = True,
 ) -> Any:
     """Summary of a fitted generative model.
 
@@ -90,14 +90,17 @@ def summary(
         A fit of LDA, QDA or NaiveBayes.
     yname : str, optional
         Name of the response; the model's by default.
-    xname : sequence of str, optional
-        Names of the regressors of the implied logit, the intercept first; the features are called so too.
+    xname : sequence of str or "levels", optional
+        Names of the regressors of the implied logit, the intercept first; the features are called so too. "levels" for
+        those of `level_labels`.
     title : str, optional
     alpha : float
         One minus the level of the intervals, in (0, 1).
     discriminant : bool, optional
         Whether to print the coefficients of the implied logit; by default unless they are many (a quadratic logit of
         more than 4 features).
+    date : bool
+        Whether the header has date and time.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def summary(
     context = _Context(res, str(yname or res.model.endog_names), _names(res, xname), alpha)
     result = table_classes()["Summary"]()
     title = title or f"{type(res.model).__name__} Results"
-    result.tables.append(two_columns(_left(context), _right(context), title, GENERATIVE_HEADER_WIDTHS))
+    result.tables.append(two_columns(_left(context, date), _right(context), title, GENERATIVE_HEADER_WIDTHS))
     for part in (_tests, _class_tables, _features, _estimates):
         result.tables.extend(part(context))
     if _wants_logit(context, discriminant):
@@ -146,7 +149,8 @@ def summary(
 def _names(res: Any, xname: Sequence[str] | None) -> list[str] | None:
     if xname is None:
         return None
-    names, n = [str(name) for name in xname], len(res.discriminant.model.exog_names)
+    own = res.discriminant.model.exog_names
+    names, n = shown_names(res.model, own, xname), len(own)
     if len(names) != n:
         raise ValueError(f"xname= has {len(names)} names for {n} regressors of the implied logit: give one for each")
     return names
@@ -162,14 +166,13 @@ def _table(corner: str, heads: list[str], labels: list[str], rows: list[Any], wi
 
 
 # ---------------------------------------------------------------------------------------------------------- header
-def _left(c: _Context) -> list[tuple[str, str]]:
-    res, now = c.res, time.localtime()
+def _left(c: _Context, date: bool) -> list[tuple[str, str]]:
+    res = c.res
     left = [
         ("Dep. Variable:", c.yname),
         ("Model:", type(res.model).__name__),
         ("Method:", _method(c)),
-        ("Date:", time.strftime("%a, %d %b %Y", now)),
-        ("Time:", time.strftime("%H:%M:%S", now)),
+        *moment(date),
         ("Classes:", str(len(res.levels))),
     ]
     if c.law is not None:

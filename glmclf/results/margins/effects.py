@@ -21,7 +21,7 @@ from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_fac
 from glmclf.results.margins.options import Settings, asked_variables, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
-from glmclf.results.tables.frames import FrameShown
+from glmclf.results.tables.frames import FrameShown, WholeFrame
 
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
@@ -434,7 +434,7 @@ class MarginalEffects(LabelledEstimates):
         ends = wald.intervals(self._value, self._se, alpha)
         columns = (self._value, self._se, self._z, wald.z_pvalues(self._z), ends[:, 0], ends[:, 1])
         data = {name: self._shown(c) for name, c in zip((self._heading, *EFFECT_COLUMNS), columns, strict=True)}
-        return pd.DataFrame(data, index=self._index)
+        return WholeFrame(data, index=self._index)
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Summary: the table of effects with facts about model, method and rows.

@@ -54,11 +54,11 @@ class ClassificationReport:
         if self.by_class is not None:
             parts.append(self.by_class["estimate"].unstack("measure", sort=False))
         words = [part.to_string(float_format="{:.4f}".format) for part in parts]
-        return "\n\n".join([self.table.to_string(float_format="{:g}".format), *words])
+        return "\n\n".join([self.table.to_string(float_format="{:.15g}".format), *words])
 
     def _repr_html_(self) -> str:
         classes = [] if self.by_class is None else [self.by_class["estimate"].unstack("measure", sort=False)]
-        return f"{notebook(self.table, digits='g')}\n{notebook(self.overall, *classes, digits='.4f')}"
+        return f"{notebook(self.table, digits='.15g')}\n{notebook(self.overall, *classes, digits='.4f')}"
 
 
 def pred_table(res: Any, threshold: Any, options: RowOptions) -> pd.DataFrame:

@@ -51,6 +51,9 @@ class RocCurve:
     def __repr__(self) -> str:
         return f"RocCurve(event={self.event!r}, auc={self.auc:.4f}, se={self.se:.4f})"
 
+    def _repr_html_(self) -> str:
+        return notebook(repr(self))
+
     @cached_property
     def _thresholds(self) -> ndarray:
         """Threshold of each point: the event is predicted where its probability is above it."""
@@ -290,6 +293,9 @@ class PrecisionRecall:
 
     def __repr__(self) -> str:
         return f"PrecisionRecall(event={self.event!r}, average_precision={self.average_precision:.4f})"
+
+    def _repr_html_(self) -> str:
+        return notebook(repr(self))
 
     @property
     def curve(self) -> pd.DataFrame:

@@ -20,6 +20,9 @@ from glmclf.inference.hypotheses import anova as tests
 from glmclf.inference.hypotheses import score, wald
 from glmclf.inference.hypotheses.anova import TermComparison
 from glmclf.results.requires import Needs, check_needs
+from glmclf.results.tables.frames import with_notes
+
+CENTRED = 1e-9  # sum of a column of a coding that is about the mean of the levels, up to the rounding of Poly
 
 
 def anova(res: Any, type: int, test: str) -> pd.DataFrame:
@@ -47,7 +50,32 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     df = [len(c.tested) * q for c in compared]
     pvalues = [float(chdtrc(d, v)) if d and not np.isnan(v) else np.nan for v, d in zip(values, df, strict=True)]
     index = pd.Index([c.term for c in compared], dtype=object)
-    return pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
+    table = pd.DataFrame({"statistic": values, "df": df, "pvalue": pvalues}, index=index)
+    return with_notes(table, f"{TEST_WORDS[test]} tests, type {type}: {TYPE_WORDS[type]}.", *_coding_note(type, model))
+
+
+TEST_WORDS = {"LR": "Likelihood ratio", "wald": "Wald", "score": "Score"}
+TYPE_WORDS = {
+    1: "each term added to those before it",
+    2: "each term added to all that do not contain it",
+    3: "each term taken out of the whole model",
+}
+
+
+def _coding_note(type: int, model: Any) -> list[str]:
+    """Note on tests of type 3 of terms crossed with factors whose coding is not about their mean."""
+    subterms = getattr(model._design, "subterms", ())
+    crossed: dict[str, None] = {}
+    for s in subterms:
+        inside = any({*other.factors} < {*s.factors} for other in subterms if other.factors)
+        crossed |= {code: None for code, C in s.contrasts.items() if inside and abs(C.sum(axis=0)).max() > CENTRED}
+    if type != 3 or not crossed:
+        return []
+    names = ", ".join(crossed)
+    return [
+        f"With interactions type 3 depends on the coding: what is crossed with {names} is tested at its base level. "
+        f"Use sum coding, C(g, Sum), for tests at the mean of the levels, or type 2."
+    ]
 
 
 def of_full_rank(res: Any, c: TermComparison) -> TermComparison:

@@ -177,7 +177,7 @@ class LevelEstimates(WaldInference):
         columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
         values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
-        return pd.DataFrame(values, index=index, columns=columns)
+        return frames.WholeFrame(values, index=index, columns=columns)
 
     @requires(Needs.MAXIMUM)
     def combine_test(self, level: Any, other: Any) -> Any:
@@ -366,6 +366,9 @@ class Equation(StatsmodelsStyle):
     """Equation of a multinomial logit, in the shape of a binary result."""
 
     use_t = False
+
+    def __repr__(self) -> str:
+        return f"<Equation of {self.level} against {self.model.reference}, {len(self.params)} coefficients>"
 
     def __init__(self, res: Any, j: int, level):
         self.level, self.model, k = level, res.model, res.model.K

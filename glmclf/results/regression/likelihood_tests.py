@@ -197,7 +197,8 @@ class LikelihoodTests:
         Returns
         -------
         DataFrame
-            Index: the terms, without the intercept. Columns: statistic (chi-squared), df, pvalue.
+            Index: the terms, without the intercept. Columns: statistic (chi-squared), df, pvalue. Below it is printed
+            which tests these are.
 
         Raises
         ------
@@ -222,6 +223,7 @@ class LikelihoodTests:
         GPA      6.7842   1  0.0092
         TUCE     0.4739   1  0.4912
         PSI      6.2037   1  0.0127
+        Likelihood ratio tests, type 3: each term taken out of the whole model.
         """
         from glmclf.results.regression.anova import anova
 

@@ -42,6 +42,7 @@ from glmclf.results.regression.levels import (
 from glmclf.results.regression.results import RegressionResults, saturated_sum
 from glmclf.results.requires import Needs, requires
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
+from glmclf.results.tables.frames import WholeFrame
 
 _NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
 
@@ -341,7 +342,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 raise EstimationError(f"small-hsiao: a random half of the data has no estimate: {error}") from None
             rows = [self._attempt(self._small_hsiao, level, second, *halves) for level in self.levels]
         index = pd.Index(self.levels, name="omitted", dtype=object)
-        return pd.DataFrame(rows, index=index, columns=["statistic", "df", "pvalue", "note"])
+        return WholeFrame(rows, index=index, columns=["statistic", "df", "pvalue", "note"])
 
     @staticmethod
     def _attempt(test, *args) -> iia.IIATest:

@@ -18,6 +18,50 @@ if TYPE_CHECKING:
     from statsmodels.stats.contrast import WaldTestResults
 
 
+class WholeFrame(pd.DataFrame):
+    """DataFrame that prints all its columns, in blocks as wide as the screen, texts without a cut, and notes below.
+
+    All else is a DataFrame's; ``pd.DataFrame(table)`` is a plain one. Notes are texts in ``attrs["notes"]``.
+    """
+
+    @property
+    def _constructor(self) -> type[WholeFrame]:
+        return WholeFrame
+
+    def _with_counts(self) -> pd.DataFrame:
+        """The table with counts as whole numbers, as a plain DataFrame."""
+        found = pd.DataFrame(self)
+        for name in [name for name in COUNTS if name in found and found[name].dtype == float]:
+            values = found[name]
+            if (values.isna() | (values == values.round())).all() and np.isfinite(values).any():
+                found[name] = pd.Series([int(v) if np.isfinite(v) else v for v in values], found.index, dtype=object)
+        return found
+
+    def __repr__(self) -> str:
+        with pd.option_context(*PRINTED_WHOLE):
+            return "\n".join([repr(self._with_counts()), *self.attrs.get("notes", ())])
+
+    def _repr_html_(self) -> str:
+        with pd.option_context(*PRINTED_WHOLE):
+            table = self._with_counts()._repr_html_()
+        return "\n".join([table, *(f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))])
+
+
+COUNTS = ("df", "k_params", "parameters", "nobs")  # columns of whole numbers, which NaN makes floats
+
+
+def with_notes(table: pd.DataFrame, *notes: str) -> WholeFrame:
+    """Table that prints notes below it."""
+    found = WholeFrame(table)
+    found.attrs["notes"] = list(notes)
+    return found
+
+
+PRINTED_WHOLE = (
+    "display.max_columns", None, "display.max_colwidth", None, "display.expand_frame_repr", True,
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Coefficients:
     """Columns of a table of coefficients, each (p,): estimate, standard error, statistic, p-value, interval."""
@@ -103,10 +147,10 @@ class FrameShown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return repr(self.summary_frame())
+        return repr(WholeFrame(self.summary_frame()))
 
     def _repr_html_(self) -> str:
-        return notebook(self.summary_frame())
+        return WholeFrame(self.summary_frame())._repr_html_()
 
 
 def headings(res: Any) -> tuple[str, str]:
@@ -129,7 +173,7 @@ def _frame(table: Coefficients, columns: list[str], index: pd.Index, res: Any = 
     """DataFrame of the columns, without those that a result `res` does not have."""
     values = (table.estimate, table.std_error, table.statistic, table.pvalue, table.low, table.high)
     named = zip(columns, values, present(res), strict=True)
-    return pd.DataFrame({name: value for name, value, here in named if here}, index=index)
+    return WholeFrame({name: value for name, value, here in named if here}, index=index)
 
 
 def summary_frame(
@@ -183,8 +227,9 @@ def odds_ratios(
     Returns
     -------
     DataFrame
-        Indexed by coefficient: "odds ratio" or "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z",
-        "P>|z|" (of b = 0), and the interval exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
+        Indexed by coefficient, with the size of its change where that is not 1, as "age (per 10)": "odds ratio" or
+        "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z", "P>|z|" (of b = 0), and the interval
+        exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
 
     Raises
     ------
@@ -199,8 +244,25 @@ def odds_ratios(
     """
     index = res._param_index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
-    table = coefficients(res, alpha, method=method).scaled(_sizes(units or {}, regressors)).exponentiated()
-    return _frame(table, [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)], index, res)
+    sizes = _sizes(units or {}, regressors)
+    table = coefficients(res, alpha, method=method).scaled(sizes).exponentiated()
+    columns = [ratio_name(res), "std err", *headings(res), *interval_headings(alpha)]
+    return _frame(table, columns, _per_unit(index, sizes), res)
+
+
+def per_unit(name: Any, size: float) -> Any:
+    """Label of a ratio for a change of `size` in a regressor: "age (per 10)", and the name alone for a change of 1."""
+    return name if size == 1 else f"{name} (per {size:.15g})"
+
+
+def _per_unit(index: pd.Index, sizes: ndarray) -> pd.Index:
+    """Labels of coefficients with the sizes of the changes."""
+    if (sizes == 1).all():
+        return index
+    if not isinstance(index, pd.MultiIndex):
+        return pd.Index([per_unit(*pair) for pair in zip(index, sizes, strict=True)], dtype=object, name=index.name)
+    rows = [(*key[:-1], per_unit(key[-1], size)) for key, size in zip(index, sizes, strict=True)]
+    return pd.MultiIndex.from_tuples(rows, names=index.names)
 
 
 def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
@@ -280,7 +342,7 @@ def glance(res: Any) -> pd.DataFrame:
         "df_residual": res.df_resid,
         "nobs": res.nobs,
     }
-    return pd.DataFrame(row, index=pd.RangeIndex(1))
+    return WholeFrame(row, index=pd.RangeIndex(1))
 
 
 def term_table(tests: TermTests) -> WaldTestResults:

@@ -18,6 +18,12 @@ def number(x: float, precision: int = 3) -> str:
     return f"{x:{width}.{precision}g}" if abs(x) >= 1e4 or abs(x) < 1e-4 else f"{x:{width}.{precision}f}"
 
 
+def ratio(x: float, precision: int = 3) -> str:
+    """A ratio and its parts in a summary: as a number, with two significant digits at least."""
+    width = precision + 6
+    return f"{x:{width}.{precision}g}" if 0 < abs(x) < 10.0 ** (1 - precision) else number(x, precision)
+
+
 def count(x: float) -> str:
     """A number of rows or degrees of freedom, without decimals where it is whole."""
     if np.isnan(x):

@@ -137,14 +137,14 @@ class TableFormats:
         return line.header and i in self.spans
 
     # ------------------------------------------------------------------------------------------------------- text
-    def as_text(self, **_: Any) -> str:
-        """The table as aligned text between two rules."""
+    def as_text(self, least: int = 0, **_: Any) -> str:
+        """The table as aligned text between two rules, which are `least` characters long or longer."""
         lines = self._lines(stripped=False)
         if self.wrapped:
             lines = [part for line in lines for part in _wrap(line, self.widths[-1])]
         widths = self._text_widths(lines)
         blocks = self._blocks(lines, widths) if self.align == "c" else widths
-        total = sum(widths) + len(widths) - 1
+        total = max(sum(widths) + len(widths) - 1, least)
         out = [_center(plain(self.title), total)] if self.title else []
         out.append("=" * total)
         for i, line in enumerate(lines):
@@ -323,10 +323,12 @@ class SummaryFormats:
             Aligned in a fixed-width font.
         """
         lines: list[str] = []
-        for table in self.tables:
-            part = table.as_text().splitlines()
-            if lines:  # neighbouring tables share the longer rule
-                part[0] = max(lines.pop(), part[0], key=len) if set(part[0]) == {"="} else part[0]
+        parts = [table.as_text().splitlines() for table in self.tables]
+        longest = max((len(part[-1]) for part in parts), default=0)  # the rules of a summary are of one length
+        for table, part in zip(self.tables, parts, strict=True):
+            part = part if len(part[-1]) == longest else table.as_text(longest).splitlines()
+            if lines and set(part[0]) == {"="}:
+                lines.pop()  # neighbouring tables share a rule
             lines += part
         text = "\n".join(lines)
         notes = "\n".join(textwrap.fill(line, RULE_WIDTH, subsequent_indent="    ") for line in self._notes())

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
-from glmclf.results.tables.numbers import count, number, pvalue
+from glmclf.results.tables.labels import LEVELS, level_labels
+from glmclf.results.tables.numbers import count, number, pvalue, ratio
 from glmclf.results.tables.render import table_classes
 
 HEADER_WIDTHS = (18, 18, 21, 18)
 PARAM_WIDTHS = (10, 10, 10, 10, 10, 11, 11)
 LABEL_WIDTH, FACT_WIDTH = 18, 59
+P_VALUES = ("P>|", "Pr(>|", "pvalue")  # beginnings of the headings of columns of p-values
 
 
 def summary(
@@ -27,6 +29,7 @@ def summary(
     title: str | None = None,
     alpha: float = 0.05,
     exponentiate: bool = False,
+    date: bool = True,
 ) -> Any:
     """Summary of a fitted model.
 
@@ -36,8 +39,8 @@ def summary(
         A fitted model.
     yname : str, optional
         Name of the response; the model's by default.
-    xname : sequence of str, optional
-        Names of the coefficients, as many as there are; the model's by default.
+    xname : sequence of str or "levels", optional
+        Names of the coefficients, as many as there are; the model's by default, "levels" for those of `level_labels`.
     title : str, optional
         Title, instead of the model's name and the event.
     alpha : float
@@ -45,6 +48,8 @@ def summary(
     exponentiate : bool
         Ratios exp(coef) with delta-method standard errors and exp of the intervals; tests and p-values stay those of
         coef = 0.
+    date : bool
+        Whether the header has date and time.
 
     Returns
     -------
@@ -62,11 +67,11 @@ def summary(
         event = dict(facts).get("Event:")
         title = f"{type(res.model).__name__} Regression Results" + (f": {event}" if event else "")
         facts = [(label, text) for label, text in facts if label != "Event:"]
-    names = [str(name) for name in (res.model.exog_names if xname is None else xname)]
+    names = shown_names(res.model, res.model.exog_names, xname)
     if len(names) != len(res.model.exog_names):
         raise ValueError(f"xname= has {len(names)} names for {len(res.params)} coefficients: give one for each")
     result = table_classes()["Summary"]()
-    result.tables.append(_header(res, str(yname or res.model.endog_names), title))
+    result.tables.append(_header(res, str(yname or res.model.endog_names), title, date))
     result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
     if facts:
         result.tables.append(_facts(facts))
@@ -81,22 +86,40 @@ def estimates_summary(title: str, facts: list[tuple[str, str]], table: Any) -> A
     result = table_classes()["Summary"]()
     head = table_classes()["Table"]([(text,) for _, text in facts], None, [label for label, _ in facts], title=title)
     labels = [", ".join(map(str, row)) if isinstance(row, tuple) else str(row) for row in table.index]
-    rows = [tuple("" if np.isnan(v) else number(v, 4) for v in row) for row in table.to_numpy(dtype=float)]
+    tests = [str(column).startswith(P_VALUES) for column in table.columns]
+    rows = [
+        tuple("" if np.isnan(v) else pvalue(v) if test else number(v, 4) for v, test in zip(row, tests, strict=True))
+        for row in table.to_numpy(dtype=float)
+    ]
     body = table_classes()["Table"](rows, [str(c) for c in table.columns], labels, title=None)
     head.widths, body.widths = (LABEL_WIDTH, FACT_WIDTH), (LABEL_WIDTH, *[10] * table.shape[1])
     result.tables.extend([head, body])
     return result
 
 
-def _header(res: Any, yname: str, title: str) -> Any:
-    """Header in statsmodels' layout: a two-column table of facts about the fit."""
+def shown_names(model: Any, names: Sequence[Any], asked: Any) -> list[str]:
+    """Names of coefficients as a summary was asked to show them: their own, given ones, or readable ones."""
+    if isinstance(asked, str) and asked != LEVELS:
+        raise ValueError(f'xname={asked!r}: a list of names, or "{LEVELS}" for names such as "sex: male"')
+    if asked is None:
+        return [str(name) for name in names]
+    return [*level_labels(model._design, names).values()] if isinstance(asked, str) else [str(name) for name in asked]
+
+
+def moment(asked: bool) -> list[tuple[str, str]]:
+    """Lines of a header with date and time, where they are asked for."""
     now = time.localtime()
+    lines = [("Date:", time.strftime("%a, %d %b %Y", now)), ("Time:", time.strftime("%H:%M:%S", now))]
+    return lines if asked else []
+
+
+def _header(res: Any, yname: str, title: str, date: bool) -> Any:
+    """Header in statsmodels' layout: a two-column table of facts about the fit."""
     left = [
         ("Dep. Variable:", yname),
         ("Model:", type(res.model).__name__),
         ("Method:", getattr(res, "_estimator", "MLE")),
-        ("Date:", time.strftime("%a, %d %b %Y", now)),
-        ("Time:", time.strftime("%H:%M:%S", now)),
+        *moment(date),
         ("converged:", str(bool(res.converged))),
         ("Covariance Type:", str(res.cov_type)),
     ]
@@ -159,10 +182,11 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
     """Headings and rows of the table of coefficients."""
     c, here = coefficients(res, alpha, exponentiate), present(res)
     omitted, unselected = (_mask(getattr(res, name, None), c.estimate) for name in ("_omitted", "_unselected"))
+    form = ratio if exponentiate else number
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
     rows = []
     for out, alone, (b, se, z, p, low, high) in zip(omitted, omitted | unselected, columns, strict=True):
-        row = ("(omitted)" if out else number(b, 4), number(se), number(z), pvalue(p), number(low), number(high))
+        row = ("(omitted)" if out else form(b, 4), form(se), number(z), pvalue(p), form(low), form(high))
         cells = tuple(compress(row, here))
         rows.append((cells[0], *[""] * (len(cells) - 1)) if alone else cells)
     deviation = getattr(res, "_deviation", "std err")

@@ -8,6 +8,7 @@ import warnings
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 import references
 
@@ -414,3 +415,71 @@ def test_text_is_aligned(odd):
 
 def test_summary_as_typst_escapes_by_strings():
     assert layout.typst('a "b" \\ #c') == '"a \\"b\\" \\\\ #c"'
+
+
+# -------------------------------------------------------------------------------------- the same name, other levels
+def penguins_by(levels, formula="sex ~ island + bill_length_mm", model=glmclf.Logit, **keywords):
+    table = datasets.load("penguins").dropna()
+    table["island"] = pd.Categorical(table.island, levels)
+    return model.from_formula(formula, table, **keywords).fit()
+
+
+BY_BISCOE, BY_DREAM = ["Biscoe", "Dream", "Torgersen"], ["Dream", "Biscoe", "Torgersen"]
+
+
+def test_base_levels_are_told_apart():
+    """Torgersen against Biscoe, and against Dream, are two quantities: their difference is Biscoe against Dream."""
+    one, two = penguins_by(BY_BISCOE), penguins_by(BY_DREAM)
+    read = lines(regression_table(one, two, digits=8))
+    a, b = (read[f"island[T.Torgersen] (against {base})"][0] for base in ("Biscoe", "Dream"))
+    assert a[1] == "" and b[0] == ""
+    assert float(a[0]) - float(b[1]) == pytest.approx(-float(read["island[T.Biscoe]"][0][1]), abs=1e-7)
+    assert [row for row in read if row.startswith("Intercept")] == [
+        "Intercept (at island = Biscoe)", "Intercept (at island = Dream)"]
+    assert float(read["bill_length_mm"][0][0]) == pytest.approx(float(read["bill_length_mm"][0][1]), abs=1e-7)
+    same = lines(regression_table(one, one))
+    assert "island[T.Torgersen]" in same and "Intercept" in same
+
+
+@pytest.mark.parametrize(
+    ("formulas", "rows"),
+    [
+        (  # a level by name, also where a label calls both the same
+            ["sex ~ C(island)", "sex ~ C(island, Sum)"],
+            ["Dream (against Biscoe)", "Dream (against the mean of Biscoe, Dream, Torgersen)"],
+        ),
+        (  # a slope at the base level of what it is crossed with
+            ["sex ~ bill_length_mm * C(island, Treatment('Dream'))", "sex ~ bill_length_mm * C(island, Sum)"],
+            ["bill_length_mm (at island = Dream)",
+             "bill_length_mm (at the mean of island over Biscoe, Dream, Torgersen)"],
+        ),
+    ],
+)
+def test_codings_are_told_apart(formulas, rows):
+    labels = {"C(island)[T.Dream]": "Dream", "C(island, Sum)[S.Dream]": "Dream"}
+    fits = [penguins_by(BY_BISCOE, formula) for formula in formulas]
+    known = [name for fit in fits for name in fit.params.index]
+    read = regression_table(*fits, labels={name: text for name, text in labels.items() if name in known})
+    assert [row for row in read.to_frame().index if row.startswith(f"{rows[0].split()[0]} (")] == rows
+
+
+def test_slopes_at_other_bases_are_told_apart():
+    fits = [penguins_by(levels, "sex ~ bill_length_mm * island") for levels in (BY_BISCOE, BY_DREAM)]
+    read = list(lines(regression_table(*fits, penguins_by(BY_BISCOE))))
+    assert "bill_length_mm (at island = Biscoe)" in read and "bill_length_mm (at island = Dream)" in read
+
+
+@pytest.mark.parametrize("model", [glmclf.LDA, glmclf.NaiveBayes])
+def test_base_levels_of_implied_logits_are_told_apart(model):
+    fits = [penguins_by(levels, "sex ~ island + bill_length_mm", model) for levels in (BY_BISCOE, BY_DREAM)]
+    read = lines(regression_table(*fits))
+    assert {"island[T.Torgersen] (against Biscoe)", "island[T.Torgersen] (against Dream)"} <= set(read)
+
+
+def test_references_of_the_response_are_told():
+    fits = [penguins_by(BY_BISCOE, "species ~ bill_length_mm", glmclf.MNLogit, reference=level)
+            for level in ("Adelie", "Gentoo")]
+    text = regression_table(*fits, stats=["nobs"]).as_text()
+    text = " ".join(text.split())
+    assert "Levels of the response are against different references: (1) Adelie, (2) Gentoo." in text
+    assert "different references" not in regression_table(fits[0], fits[0]).as_text()

@@ -57,6 +57,7 @@ def test_definitions(model, sort):
         assert isinstance(series, pd.Series) and series.index.equals(r.index) and series.notna().all()
 
 
+@pytest.mark.filterwarnings("ignore:.*The inverse information takes")
 @models
 @sorts
 def test_statsmodels_glm(model, sort):

@@ -190,6 +190,7 @@ def test_robust_intervals_of_missing_features_need_the_rows():
         close(kept.predict(holes(toy())), fitted("LDA full").predict(holes(toy())))
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 def test_clustered_intervals_of_missing_features():
     t = toy()
     whole, part = (
@@ -461,6 +462,7 @@ def test_standard_errors_with_known_priors(law):
     assert (estimated.se < 0.999 * res.get_prediction(t).se).any(axis=None)
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("cov_type", ["HC0", "HC1", "cluster"])
 @laws
 def test_robust_standard_errors_with_known_priors(law, cov_type):

@@ -286,6 +286,7 @@ def test_robust_standard_errors(iris, lda):
     assert "consider QDA." in notes(s) and "or cov_type" not in notes(s)
 
 
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
 @pytest.mark.parametrize("cov_type", ["nonrobust", "expected", "HC0", "HC1", "cluster"])
 @pytest.mark.parametrize("model", [LDA, QDA])
 def test_the_covariance_type_is_said(iris, model, cov_type):

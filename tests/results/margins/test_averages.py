@@ -179,6 +179,7 @@ def test_effects_of_a_table_are_of_the_same_rows(table):
     assert_allclose(found, res.predictions("g").predicted, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows that lack a value")
 def test_groups_without_a_row_are_nan_by_name(table):
     res = Logit.from_formula("y ~ x * g", table).fit()
     rows = table[:3].assign(x=[0.5, np.nan, 1.0])

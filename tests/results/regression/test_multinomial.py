@@ -217,9 +217,10 @@ def test_combine_test_is_a_wald_test():
 def test_relative_risk_ratios():
     res = fit()
     table = res.odds_ratios(units={"x": 2})
-    assert list(table.index) == list(res.cov_params().index)
+    plain = list(res.cov_params().index)
+    assert list(table.index) == [(level, {"x": "x (per 2)"}.get(name, name)) for level, name in plain]
     b, se = res.params.loc["x", "walk"], res.bse.loc["x", "walk"]
-    row = table.loc[("walk", "x")]
+    row = table.loc[("walk", "x (per 2)")]
     close(row.iloc[:2], [np.exp(2 * b), np.exp(2 * b) * 2 * se])
     close(row.iloc[-2:], np.exp(2 * res.conf_int().loc[("walk", "x")]))
 

@@ -84,8 +84,9 @@ def statsmodels_fit(model="logit", formula="GRADE ~ GPA + TUCE + PSI", data="spe
 
 
 def body(text):
-    """The lines of a summary but for its title, the date and the time."""
-    return [line for line in text.splitlines()[1:] if not line.startswith(("Date:", "Time:"))]
+    """The lines of a summary but for its title, the date and the time; rules without their length, which is one."""
+    lines = [line for line in text.splitlines()[1:] if not line.startswith(("Date:", "Time:"))]
+    return [line[0] if len(line) > 1 and line == line[0] * len(line) else line for line in lines]
 
 
 def shown_width(text):
@@ -387,6 +388,7 @@ def test_summary_frame_has_statsmodels_columns():
 def test_odds_ratios_for_a_change_of_several_units():
     result = Result(["Intercept", "age", "dose"], [0.5, 0.03, -0.2], [0.1, 0.01, 0.05])
     ratios = frames.odds_ratios(result, units={"age": 10, "dose": -2})
+    assert list(ratios.index) == ["Intercept", "age (per 10)", "dose (per -2)"]
     assert list(ratios.columns) == ["odds ratio", "std err", "z", "P>|z|", "[0.025", "0.975]"]
     np.testing.assert_allclose(ratios["odds ratio"], np.exp([0.5, 0.3, 0.4]))
     np.testing.assert_allclose(ratios["std err"], np.exp([0.5, 0.3, 0.4]) * [0.1, 0.1, 0.1])

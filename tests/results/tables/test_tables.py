@@ -140,10 +140,10 @@ def test_odds_ratios():
     close(table["std err"], np.exp(res.params) * res.bse)
     close(table["P>|z|"], res.pvalues, 0)
     ten = res.odds_ratios(units={"x1": 10, "x2": -1}, alpha=0.1)
-    close(ten.loc["x1", "odds ratio"], np.exp(10 * res.params["x1"]))
-    close(ten.loc["x2"].iloc[-2:], np.exp(-res.conf_int(0.1).loc["x2"].to_numpy()[::-1]))
+    close(ten.loc["x1 (per 10)", "odds ratio"], np.exp(10 * res.params["x1"]))
+    close(ten.loc["x2 (per -1)"].iloc[-2:], np.exp(-res.conf_int(0.1).loc["x2"].to_numpy()[::-1]))
     rescaled = fit("Logit", data=toy().assign(x1=toy().x1 / 10)).odds_ratios(alpha=0.1)
-    close(ten.loc["x1"], rescaled.loc["x1"])
+    close(ten.loc["x1 (per 10)"], rescaled.loc["x1"])
 
 
 @models
