@@ -506,3 +506,25 @@ def test_new_data_in_parts(part):
         with pytest.raises(NotImplementedError, match=r"capped.* depends on other rows.*glmclf\.rowwise"):
             go(fit, lambda: iter([part, later]))
         np.testing.assert_allclose(go(declared, lambda: iter([part, later])), go(declared, both), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "code, by_hand",
+    [
+        ("I(x * t.dt.month)", lambda t: t.x * t.t.dt.month),
+        ("x.where(t.dt.month > 6, 0)", lambda t: t.x.where(t.t.dt.month > 6, 0)),
+        ("t.dt.month", lambda t: t.t.dt.month),
+        ("I((t > '2020-07-01') & (x > 0))", lambda t: ((t.t > "2020-07-01") & (t.x > 0)).astype(int)),
+    ],
+)
+@pytest.mark.parametrize("model", [glmclf.Logit, glmclf.NaiveBayes])
+def test_dates_go_by_place_and_not_by_labels_of_rows(table, code, by_hand, model):
+    days = np.random.default_rng(5).integers(0, 365, len(table))
+    whole = table.assign(t=pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D"))
+    shuffled = whole.sample(frac=1, random_state=6)
+    for t in (shuffled, whole[20:], whole.set_axis(whole.index + 5), whole.set_axis([0] * len(whole))):
+        right = model.from_formula("y ~ v", t.assign(v=by_hand(t))).fit()
+        res = model.from_formula(f"y ~ {code}", t).fit()
+        for new in (shuffled, shuffled[:7]):
+            known = right.predict(new.assign(v=by_hand(new)))
+            np.testing.assert_allclose(np.asarray(res.predict(new)), np.asarray(known), rtol=1e-7)

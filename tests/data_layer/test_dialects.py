@@ -136,6 +136,20 @@ def test_a_dot_leaves_out_weights_and_offset(model, left):
     assert sorted(found._design.variables) == sorted(whole._design.variables)
 
 
+@pytest.mark.parametrize("name", ["odd name", "x", "class", 'a "b"'])
+def test_a_dot_leaves_out_what_is_quoted_in_either_way(name):
+    some = D[["y", "x", "odd name"]].assign(**{"class": D["z"], 'a "b"': D["w"]})
+    whole = Logit.from_formula("y ~ .", some.drop(columns=name)).exog_names
+    for quote in "'\"":
+        if quote not in name:
+            assert Logit.from_formula(f"y ~ . - Q({quote}{name}{quote})", some).exog_names == whole
+            assert Logit.from_formula(f"y ~ .-Q( {quote}{name}{quote} )", some).exog_names == whole
+    with pytest.raises(FormulaError, match=r'leaves out "class".*write - Q\("class"\)'):
+        Logit.from_formula("y ~ . - class", some)
+    with pytest.raises(FormulaError, match='leaves out "clas": no such column'):
+        Logit.from_formula("y ~ . - Q('clas')", some)
+
+
 def test_a_dot_over_data_in_parts_and_for_new_rows():
     some = D[["y", "x", "z", "odd name"]]
     memory = Logit.from_formula("y ~ .", some).fit()

@@ -134,7 +134,18 @@ def test_what_reads_as_a_number(values, kinds, words):
     assert set(found.kinds) == kinds and len(found.words) == words
 
 
-@pytest.mark.parametrize("values", [[], ["a", "b"], ["1st", "2nd", "3rd", "4th"], ["1-2", "3-4"], ["10:30"], [1, 2]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        ["a", "b"],
+        ["1st", "2nd", "3rd", "4th"],
+        ["1-2", "3-4"],
+        ["10:30"],
+        [1, 2],
+        ["1A", "1B", "2A", "2B"],
+    ],
+)
 def test_what_does_not(values):
     assert numerals(values) is None
 
@@ -146,3 +157,19 @@ def test_codes_of_a_fixed_width_are_labels():
         warnings.simplefilter("error")
         model = glmclf.Logit.from_formula("s + f ~ g", d)
     assert len(model.exog_names) == 40 and model.exog_names[-1] == "g[T.039]"
+
+
+def test_signed_whole_numbers_are_codes():
+    d = pd.DataFrame({"y": np.arange(20) % 3 == 0, "g": np.array(["-2", "-1", "0", "1", "2"])[np.arange(20) % 5]})
+    assert len(glmclf.Logit.from_formula("y ~ g", d).exog_names) == 5
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_categorical_column_is_a_factor(model):
+    """Its levels were declared: as many as rows are the user's, as in a response."""
+    table = pd.DataFrame({"y": np.arange(40) % 2, "g": pd.Categorical([f"{v / 4}" for v in range(20)] * 2)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for data in (table, lambda: iter([table[:25], table[25:]])):
+            model_of = getattr(glmclf, model).from_formula("y ~ g", data)
+            assert model_of._design.factors["g"].levels == sorted(table["g"].cat.categories)

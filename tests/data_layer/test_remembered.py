@@ -12,7 +12,7 @@ import pytest
 import glmclf
 from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, Probit
 from glmclf.data.formula.rowwise import with_reductions_named
-from glmclf.errors import DataError
+from glmclf.errors import DataError, FormulaError
 
 N = 80
 I = np.arange(N)
@@ -35,6 +35,9 @@ CODES = {
     "np.where(x > x.median(), x - x.median(), 0)": lambda v, d: np.maximum(v.x - d.x.median(), 0.0),
     "x.clip(upper=x.quantile(q=0.8))": lambda v, d: v.x.clip(upper=d.x.quantile(0.8)),
     "standardize(x - x.mean())": lambda v, d: (v.x - d.x.mean()) / d.x.std(ddof=0),
+    "np.interp(x, np.quantile(x, [0, 0.4, 1]), [0, 3, 1])": lambda v, d: np.interp(
+        v.x, d.x.quantile([0, 0.4, 1]), [0, 3, 1]
+    ),
 }
 
 
@@ -62,7 +65,7 @@ def test_averages_at_set_values(model, left):
     np.testing.assert_allclose(a.get_margeff(at={"x": 2}).margeff, b.get_margeff(at={"x": 2}).margeff, rtol=1e-8)
 
 
-@pytest.mark.parametrize("code", [c for c in CODES if ".clip" not in c and "np.where" not in c])
+@pytest.mark.parametrize("code", [c for c in CODES if not any(f in c for f in (".clip", "np.where", "np.interp"))])
 def test_they_are_kept_in_a_file(code, tmp_path):
     res = Logit.from_formula(f"y ~ {code}", D).fit()
     res.save(tmp_path / "fit.json")
@@ -105,6 +108,35 @@ def test_they_are_of_the_complete_rows():
     np.testing.assert_allclose(alone, right.predict(pd.DataFrame({"v": [some.x.mean()] * 2, "z": 0.3})), rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    "quantiles", ["np.quantile(x, [0.3, 0.6])", "x.quantile([0.3, 0.6])", "np.percentile(x, [30, 60])"]
+)
+def test_knots_may_be_quantiles(quantiles, tmp_path):
+    a = Logit.from_formula(f"y ~ bs(x, knots={quantiles})", D).fit()
+    b = Logit.from_formula(f"y ~ bs(x, knots={D.x.quantile([0.3, 0.6]).tolist()})", D).fit()
+    a.save(tmp_path / "fit.json")
+    for res in (a, pickle.loads(pickle.dumps(a)), glmclf.load(tmp_path / "fit.json")):
+        np.testing.assert_allclose(res.predict(NEW), b.predict(NEW), rtol=1e-12)
+
+
+T = D.assign(t=pd.Timestamp("2020-01-01") + pd.to_timedelta(I // 2, unit="D"))
+
+
+@pytest.mark.parametrize("code", ["I((t - t.min()).dt.days)", "I((t - t.min()) / np.timedelta64(1, 'D'))"])
+def test_a_first_day_is_remembered_and_not_saved(code, tmp_path):
+    a, b = Logit.from_formula(f"y ~ {code}", T).fit(), Logit.from_formula("y ~ d", T.assign(d=I // 2)).fit()
+    np.testing.assert_allclose(a.predict(T[20:23]), b.predict(T.assign(d=I // 2)[20:23]), rtol=1e-9)
+    with pytest.raises(DataError, match="cannot be stored.*pickle"):
+        a.save(tmp_path / "fit.json")
+
+
+def test_a_label_is_remembered_and_not_saved(tmp_path):
+    a, b = (Logit.from_formula(f"y ~ I(g == {least})", D).fit() for least in ("g.min()", "'a'"))
+    np.testing.assert_allclose(a.predict(D[1:2]), b.predict(D[1:2]), rtol=1e-12)
+    with pytest.raises(FormulaError, match="cannot be stored.*remembers 'a'.*pickle"):
+        a.save(tmp_path / "fit.json")
+
+
 def test_new_rows_in_parts():
     res = Logit.from_formula("y ~ I(x - x.mean())", D).fit()
     found = pd.concat(list(res.augment(lambda: iter([D[:30], D[30:]]))))
@@ -122,6 +154,22 @@ def away(v):
 
 def curve(v):
     return np.exp(-np.asarray(v) ** 2)
+
+
+def from_least(v):
+    return v - v.min()
+
+
+def from_first(v):
+    return v - v.iloc[0]
+
+
+def from_median(v):
+    return v - np.median(v)
+
+
+def place(v):
+    return v.astype("category").cat.codes
 
 
 ACROSS = ["x.rank()", "np.cumsum(x)", "x.diff().fillna(0)", "ranked(x)", "away(x)", "I(x - away(x).max())"]
@@ -150,6 +198,31 @@ def test_functions_of_each_row_are_for_new_ones(code):
     res = Logit.from_formula(f"y ~ {code}", D).fit()
     np.testing.assert_allclose(res.predict(NEW), res.predict()[NEW.index], rtol=1e-10)
     np.testing.assert_allclose(res.predict(NEW.iloc[:1]), res.predict()[NEW.index[:1]], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "code", ["from_least(k)", "from_first(k)", "from_median(k)", "place(k)", "place(h)", "bs(from_least(k), df=4)"]
+)
+def test_few_values_do_not_hide_it(code):
+    """Every other row has the same least, first and median value and the same levels as all rows."""
+    d = D.assign(k=I // 2 % 5, h=np.array(list("abc"))[I // 2 % 3])
+    res = Logit.from_formula(f"y ~ {code}", d).fit()
+    for new in (d[d.k > 1], d[d.h > "a"], d[5:6]):
+        with pytest.raises(DataError, match="depends on other rows"):
+            res.predict(new)
+
+
+def test_a_function_of_a_mean_says_how_it_is_declared():
+    def double(v):
+        return 2 * v
+
+    res = Logit.from_formula("y ~ double(x - x.mean())", D).fit()
+    with pytest.raises(DataError, match=r"declare it: double = glmclf.rowwise\(double\)"):
+        res.predict(NEW)
+    double = glmclf.rowwise(double)
+    right = Logit.from_formula("y ~ I(2 * (x - x.mean()))", D).fit()
+    res = Logit.from_formula("y ~ double(x - x.mean())", D).fit()
+    np.testing.assert_allclose(res.predict(NEW), right.predict(NEW), rtol=1e-12)
 
 
 def test_effects_of_other_variables_are_there():

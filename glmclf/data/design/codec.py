@@ -169,10 +169,15 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 # --------------------------------------------------------------------------------------------------------- states
+def _numbers(value: Any) -> bool:
+    """Whether a value is a number, or a list of numbers."""
+    return all(isinstance(v, (bool, int, float)) for v in (value if isinstance(value, list) else [value]))
+
+
 def _check_states(factor: Mapping[str, Any]) -> None:
     """Refuse states of our transforms that have other parts than those which `encode` stores, and what is no number
     where columns were reduced to numbers."""
-    if not all(isinstance(value, (bool, int, float)) for value in factor.get("fixed", [])):
+    if not all(map(_numbers, factor.get("fixed", []))):
         raise DataError(f'a stored number of "{factor["code"]}" is none: {factor["fixed"]!r}.')
     for name, state in factor["transforms"]:
         function = name.partition("__")[2].removesuffix("__")  # bs of patsy's internal name _patsy_stobj0__bs__
@@ -244,6 +249,12 @@ def _borrowed(design: TableDesign) -> tuple[dict[str, Any], list[str]]:
 
 
 def _storable(expression: Expression, design: TableDesign, functions: list[str], constants: Mapping[str, Any]) -> None:
+    words = [value for value in expression.fixed.values() if not _numbers(value)]
+    if words:
+        raise FormulaError(
+            f'"{expression.code}" cannot be stored in a file, as it remembers {words[0]!r} of the fit, which is no '
+            "number. Make it a column of the table, or use pickle."
+        )
     try:
         expressions.check(expression.written, list(design.columns), functions, {**constants, **expression.fixed})
     except FormulaError as error:

@@ -48,6 +48,7 @@ _QUOTED = re.compile(r""" "[^"]*" | '[^']*' """, flags=re.VERBOSE)
 _DOT = re.compile(r"""(?<![\w.)\]"'])\.(?![\w.(\[])(\s*\^\s*(?=\d))?""")
 _WORDS = re.compile(r"[^\W\d]\w*((\.\w+)|(-[^\W\d]\w*))+")  # names that Python reads as attributes and differences
 _LEFT_OUT = re.compile(r"-\s*([^\W\d]\w*)(?![\w.(\[])")
+_LEFT_OUT_QUOTED = re.compile(r"""-\s*Q\(\s*("|')(.+?)\1\s*\)""")
 
 
 def _unquoted(formula: str) -> str:
@@ -100,10 +101,15 @@ def with_all_columns(formula: str, columns: Iterable[Any], used: Collection[str]
     if not terms:
         raise FormulaError(f'"." in "{formula}": the table has no columns but {quoted(known)}.')
     start = formula.index("~") + 1
-    text = _unquoted(formula)
-    for name in _LEFT_OUT.findall(text[start:]):
+    quoted_out = [name for _, name in _LEFT_OUT_QUOTED.findall(formula[start:])]
+    for name in [*_LEFT_OUT.findall(_unquoted(formula)[start:]), *quoted_out]:
         if name not in known:
             raise FormulaError(f'"{formula}" leaves out "{name}": no such column. {close_to(name, known)}')
+        if keyword.iskeyword(name) and name not in quoted_out:
+            raise FormulaError(f'"{formula}" leaves out "{name}", no word of a formula: write - {_written(name)}.')
+    # a term is left out where it is written alike
+    formula = formula[:start] + _LEFT_OUT_QUOTED.sub(lambda m: f"- {_written(m[2])}", formula[start:])
+    text = _unquoted(formula)
     parts, last = [formula[:start]], start
     for dot in _DOT.finditer(text, start):
         added = _ends(text[start : dot.start()], "+(", last=True) and _ends(text[dot.end() :], "+-)", last=False)

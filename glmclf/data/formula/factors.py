@@ -27,7 +27,7 @@ from patsy.eval import EvalEnvironment, EvalFactor
 
 from glmclf.data.formula import expressions, operators
 from glmclf.data.formula.dialects import R_FUNCTIONS
-from glmclf.data.formula.rowwise import REDUCING, unknown, with_reductions_named
+from glmclf.data.formula.rowwise import REDUCING, function_in, unknown, with_reductions_named
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
 from glmclf.data.table.numerals import MIN_VALUES, numerals
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
@@ -65,6 +65,7 @@ def stateful(value: Any) -> bool:
 
 
 MAX_MULTIPLIED_INTEGER = 2**15  # largest whole number whose products and powers are formed as integers
+MAX_REMEMBERED_NUMBERS = 1000  # of a list to which a column is reduced
 TEXT_DTYPE = pd.Series(["text"]).dtype
 MIN_LEVELS_OF_STRAY_WORDS = 20  # levels of text from which stray words among numbers are looked for
 MAX_SHARE_OF_STRAY_WORDS = 0.05  # share of the levels that are words and not numbers
@@ -90,7 +91,8 @@ class Expression:
     safe : bool
         Evaluate without Python's builtins (the code was checked against the closed list).
     fixed : dict
-        What columns were reduced to in the rows of the fit (a mean, a maximum), by the names that stand for it.
+        What columns were reduced to in the rows of the fit (a mean, a maximum, a list of quantiles), by the names that
+        stand for it.
     seen : str or None
         Of code whose value in a row depends on other rows, and that remembers nothing of the fit: a digest of the
         columns that it saw, the only ones that it is evaluated for again.
@@ -216,9 +218,14 @@ class Expression:
         self.fixed = {}
         for name, code in self.reductions.items():
             value = self.run(code, columns)
-            if not pd.api.types.is_scalar(value):
-                raise FormulaError(f'"{code}" in "{self.code}" is no single number: compute the column beforehand.')
-            self.fixed[name] = value.item() if isinstance(value, np.generic) else value
+            if not pd.api.types.is_scalar(value):  # several quantiles, as knots or edges
+                value = np.asarray(value)
+                if value.ndim != 1 or value.size > MAX_REMEMBERED_NUMBERS or value.dtype.kind not in "biuf":
+                    raise FormulaError(
+                        f'"{code}" in "{self.code}" is no single number, nor a list of up to {MAX_REMEMBERED_NUMBERS}: '
+                        "compute the column beforehand."
+                    )
+            self.fixed[name] = value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
     def _reduced(self, code: str, columns: Mapping[str, Column]) -> dict[str, Any]:
         """What columns are reduced to in the rows at hand, before the rows of a fit are known."""
@@ -235,8 +242,18 @@ class Expression:
                 f'"{self.code}" in a row depends on other rows, and nothing of the rows of the fit is remembered: new '
                 "rows, and variables set to a value, would have other values than there. Use center(), standardize(), "
                 "qcut() and the like, or x.mean(), x.max() and other numbers of a column, which are remembered; or "
-                "compute the column beforehand."
+                f"compute the column beforehand.{self._declarable()}"
             )
+
+    def _declarable(self) -> str:
+        """Words on a function of the caller's that stands around numbers that would else be remembered."""
+        function = function_in(self.unknown, self.borrowed)
+        if not function or REDUCING.isdisjoint(expressions.names(self.code).attributes):
+            return ""
+        return (
+            f' If the value of "{function}" in a row is of that row alone, declare it: '
+            f"{function} = glmclf.rowwise({function})."
+        )
 
     def digest(self, columns: Mapping[str, Column]) -> str:
         """Digest of the columns of the code, by which the rows of the fit are known again."""
@@ -264,7 +281,7 @@ class Expression:
 
     def _argument(self, column: Column, name: str) -> Any:
         if column.kind == "other":
-            return column.values
+            return column.values.reset_index(drop=True)  # as all columns: operators of pandas match labels of rows
         if name == self.categorised:
             return column.marked()
         values = column.marked()
@@ -654,12 +671,13 @@ class Factor:
 
 
 def fit_factor(
-    expression: Expression, value: Value, rows: int | None = None, every: bool = False
+    expression: Expression, value: Value, rows: int | None = None, every: bool = False, declared: bool = False
 ) -> tuple[Factor, ndarray, str | None]:
     """Fix a factor on complete training rows: the Factor, its values, and a note on levels left out.
 
     Levels given by ``C(..., levels=)`` and the two of a bool all stay; otherwise a level needs a row, unless `every`
-    one is wanted. `rows` is how many rows there are, where the values are not those of all.
+    one is wanted. `rows` is how many rows there are, where the values are not those of all; `declared` says that the
+    column is a categorical one, whose levels nobody doubts.
     """
     if not value.labelled:
         return Factor(expression, None, value.data.shape[1]), value.data, None
@@ -673,7 +691,7 @@ def fit_factor(
     if value.levels is not None:
         return Factor(expression, list(value.levels), 0), codes, None
     used = _seen(codes, len(categories))
-    if expression.bare is not None:
+    if expression.bare is not None and not declared:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
     if every or used.all():
         return Factor(expression, categories, 0), codes, None
@@ -691,7 +709,7 @@ def _check_words(name: str, levels: list[Any], rows: int) -> None:
     if len(levels) < MIN_VALUES or (found := numerals(levels)) is None:
         return
     if found.too_many(rows):
-        raise DataError(f"{found.said(name)}; C({name}) has a level for each value.")
+        raise DataError(f"{found.said(name)}; C({name}), or a categorical column, has a level for each value.")
     stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
     if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
         warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)

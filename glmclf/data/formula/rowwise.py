@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.expressions import (
@@ -51,6 +52,7 @@ WITH_SETTINGS = {
     "round": {"decimals"}, "around": {"decimals"}, "asarray": {"dtype"}, "nan_to_num": {"nan", "posinf", "neginf"}
 }  # fmt: skip  # of numpy's: keywords beside the argument of the rows
 BUILT_IN = frozenset({"abs", "round"})
+MOMENTS = (np.datetime64, np.timedelta64, pd.Timestamp, pd.Timedelta)  # single values, where they are of no column
 ALL_OF_ROWS = frozenset({"te", "I", "Q"})  # transforms that take no settings, or columns only
 
 
@@ -337,6 +339,8 @@ class _Alone(Checker):
         root, _, rest = name.partition(".")
         if any(k.arg is None for k in node.keywords):
             raise _off(node)
+        if any(self._of_caller(node.func) is moment for moment in MOMENTS) and not any(map(self._uses_columns, given)):
+            return
         if root in NUMPY_NAMES - self.columns and rest:
             self._numpy(node, rest)
         elif (function := self._of_caller(node.func)) is not None:

@@ -218,7 +218,9 @@ class Builder:
         keep = self.found[code].keep
         if self.missing == "level" and not labels:
             self._check_observed(code, keep)
-        factor, coded, note = fit_factor(self.reading.bound[code], value, self._n_rows, every=every)
+        expression = self.reading.bound[code]
+        declared = expression.bare is not None and self._kind(expression.bare) == "category"
+        factor, coded, note = fit_factor(expression, value, self._n_rows, every=every, declared=declared)
         if note:
             self.notes.append(note)
         if labels:

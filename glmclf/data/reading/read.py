@@ -224,7 +224,9 @@ def designed(parsed: Parsed, formula: str, reader: Reader, survey: TableSummary)
     factors, contrasts, notes = {}, {}, []
     for code in dict.fromkeys(itertools.chain(*parsed.right)):
         value = survey.factors[code].value(n)
-        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used)
+        column = survey.columns.get(reader.bound[code].bare or "")
+        declared = column is not None and column.kind == "category"
+        factors[code], _, note = fit_factor(reader.bound[code], value, survey.used, declared=declared)
         contrasts[code] = value.contrast
         if note:
             notes.append(note)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,24 +162,39 @@ def _differs_alone(expression: Expression, value: Value, table: dict[str, Column
     """Whether a factor, or an argument of a transform in it, has other values in some rows where all others are left
     out."""
     there = np.flatnonzero(rows.keep)
-    some = np.linspace(0, len(there) - 1, min(len(there), MAX_ROWS_TRIED)).astype(np.intp)
+    some = there[np.linspace(0, len(there) - 1, min(len(there), MAX_ROWS_TRIED)).astype(np.intp)]
+    place = np.cumsum(rows.keep) - 1
 
-    def cut(places: ndarray) -> dict[str, Column]:
-        return {name: table[name].take(places) for name in expression.columns}
+    def alike(few: ndarray, whole: Value, evaluate: Callable[[dict[str, Column], int], Value]) -> bool:
+        cut = {name: table[name].take(few) for name in expression.columns}
+        try:
+            return _alike(evaluate(cut, len(few)), whole.take(place[few]))
+        except DataError:  # code that wants all rows, or more of them
+            return True
 
-    def argument(code: str, places: ndarray) -> Value:
-        return as_value(expression.run(code, cut(places)), code, len(places))
+    asked = [(value, lambda cut, n: value_of(expression, cut, n))]
+    for code in expression.transform_arguments():
+        argument = functools.partial(_argument_of, expression, code)
+        with contextlib.suppress(DataError):
+            asked.append((argument({n: table[n].take(there) for n in expression.columns}, len(there)), argument))
+    halves = _halves(some, [table[name] for name in expression.columns])
+    return not all(alike(few, whole, evaluate) for few in halves for whole, evaluate in asked)
 
-    try:
-        wholes = {code: argument(code, there) for code in expression.transform_arguments()}
-        for few in (some[::2], some[1::2]) if len(some) > 1 else ():
-            if not all(_alike(argument(code, there[few]), whole.take(few)) for code, whole in wholes.items()):
-                return True
-            if not _alike(value_of(expression, cut(there[few]), len(few)), value.take(few)):
-                return True
-    except DataError:  # code that wants all rows, or more of them
-        pass
-    return False
+
+def _argument_of(expression: Expression, code: str, cut: dict[str, Column], n: int) -> Value:
+    return as_value(expression.run(code, cut), code, n)
+
+
+def _halves(some: ndarray, columns: list[Column]) -> Iterator[ndarray]:
+    """Every other row, and rows with the lower and with the higher values of each column: these have another mean, or
+    another least, greatest, median or first value than all."""
+    if len(some) > 1:
+        yield from (some[::2], some[1::2])
+    for column in columns:
+        codes, _ = pd.factorize(column.take(some).marked(), sort=True)
+        cut = min(int(np.median(codes)), int(codes.max()) - 1)
+        if cut >= codes.min():
+            yield from (some[codes <= cut], some[codes > cut])
 
 
 def _alike(a: Value, b: Value) -> bool:

@@ -55,7 +55,7 @@ class Numerals(NamedTuple):
     @property
     def codes(self) -> bool:
         """Whether they may be a code: whole numbers, beside which words stand, but no sign for a missing value."""
-        whole = all(re.fullmatch(r"\d+", value.strip()) for value in self.kinds.get("plain", []))
+        whole = all(re.fullmatch(r"[-+−]?\d+", value.strip()) for value in self.kinds.get("plain", []))
         return whole and set(self.kinds) == {"plain"} and not any(map(_stands_for_nothing, self.words))
 
     def too_many(self, rows: int) -> bool:
@@ -91,8 +91,8 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
     {'comma': ['1,5'], 'plain': ['2']}
     >>> numerals(["a1", "b2", "12"]) is None
     True
-    >>> numerals(["007", "008", "012"]) is None
-    True
+    >>> numerals(["007", "008", "012"]) is None, numerals(["1A", "1B", "2A"]) is None
+    (True, True)
     """
     if not values or not all(isinstance(value, str) for value in values):
         return None
@@ -100,7 +100,7 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
         if any(value.startswith("0") for value in values):
             return None  # codes of a fixed width, 007
     kinds: dict[str, list[str]] = {}
-    words, units = [], set()
+    words, units, before = [], set(), list[str]()
     for value in values:
         kind = next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(value.strip())), None)
         if kind is None:
@@ -109,7 +109,9 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
         kinds.setdefault(kind, []).append(value)
         if kind == "unit" and (found := _KINDS["unit"].fullmatch(value.strip())):
             units.add(found["unit"])
-    if len(units) > MAX_UNITS:
+            before.append(value.strip().removesuffix(found["unit"] or "").strip())
+    letters = len(units) > 1 and all(map(str.isalpha, units)) and max(map(len, units)) == 1
+    if len(units) > MAX_UNITS or (letters and len(set(before)) < len(before)):  # names: 1A, 1B, 2A
         words += kinds.pop("unit")
     few = MAX_SHARE_OF_ODD_ONES * len(values)
     for kind in ("unit", "comma", "thousands"):
