@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,17 @@ def described(code: str, columns: Any, borrowed: Mapping[str, Any]) -> dict[str,
         if not isinstance(value, ModuleType):
             found[text] = in_words(value)
     return found
+
+
+def labelled_rows(code: str, columns: Any, borrowed: Mapping[str, Any], n: int) -> str:
+    """The first pandas object of the caller's in some code, alone or as ``d.z``, that has `n` rows; empty if none."""
+    tables = {name for name, value in borrowed.items() if isinstance(value, (pd.Series, pd.DataFrame))}
+    for node in _chains(ast.parse(code, mode="eval"), tables, set(columns)) if tables else ():
+        with contextlib.suppress(Exception):  # evaluating the factor will tell
+            value = eval(compile(ast.Expression(node), "<formula>", "eval"), dict(borrowed))
+            if isinstance(value, (pd.Series, pd.DataFrame)) and len(value) == n:
+                return ast.unparse(node)
+    return ""
 
 
 def _chains(tree: ast.AST, names: set[str], columns: set[str]) -> Iterator[Any]:
