@@ -9,7 +9,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from glmclf import registry
@@ -77,9 +78,18 @@ OPTIONS = {
     "pooled": (None, "gaussian features have one variance for all classes"),
     "smoothing": ("X", "pseudo-count of each cell of a table"),
     "unknown": ("HOW", "raise (default) or missing: what a level is that the rows of the fit do not have"),
+    "margins": (None, "print average marginal effects, too"),
+    "save": ("FILE", "write the fit to FILE (json), for glmclf.load() in Python; it holds no row of DATA"),
+    "predict": ("NEW", "print NEW, which is read as DATA is, with its probabilities and their standard errors (csv)"),
+    "out": ("FILE", "write what --predict gives to FILE, and print the summary"),
+    "sep": ("C", "csv: what is between columns, one character or tab (default: a comma; of .tsv a tab)"),
+    "decimal": ("C", "csv: the decimal mark (default: .)"),
+    "encoding": ("NAME", "csv: encoding of the text (default: utf-8)"),
+    "na_values": ("LIST", "csv: texts that are missing values in place of NA, null and the like, as in ?,-; or none"),
     "discriminant": (None, "print the implied logit even where it has many coefficients (qda: the quadratic one)"),
 }
 FIT = ("method", "bias_reduction", "flic", "separation", "collinear")  # options that are keywords of fit()
+WRITTEN = ("sep", "decimal", "encoding", "na_values")  # options that say how csv is written
 COVARIANCE = {"maxlags": "HAC", "reps": "bootstrap", "seed": "bootstrap"}  # numbers of one covariance type
 NUMBER_OPTIONS = ("prior_smoothing", "ridge", "smoothing")
 ROW_WORDS = ("offset", "freq_weights", "weights", "trials", "missing")
@@ -107,6 +117,9 @@ examples:
   python -m glmclf qda penguins "species ~ bill_length_mm + body_mass_g" --shrinkage 0.1 --discriminant
   python -m glmclf naivebayes penguins "species ~ bill_length_mm + sex + C(year)" --smoothing 0.5
   python -m glmclf naivebayes fair "I(affairs > 0) ~ age + yrs_married" --families age=gamma --pooled
+  python -m glmclf logit fair "I(affairs > 0) ~ age + yrs_married" --margins --save fair.json
+  python -m glmclf lda penguins "species ~ bill_length_mm + sex" --predict new.csv > predicted.csv
+  python -m glmclf logit survey.csv "answer ~ age" --sep ";" --decimal , --encoding latin-1 --na-values "?,-"
   cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
 
 FORMULA and --subset name columns of DATA (Q("odd name"), in --subset `odd name`), numbers and text, operators and
@@ -167,7 +180,32 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def read(source: str, remote: bool = False) -> Any:
+def form_of(source: str) -> str | None:
+    """What a table is read as: "shipped", "csv", "dta" or what `kind_of` a path is; None where nothing reads it."""
+    from glmclf import datasets
+    from glmclf.data.reading.open_source import kind_of
+
+    if source in datasets.names():
+        return "shipped"
+    return "csv" if source == "-" else "dta" if source.lower().endswith(".dta") else kind_of(source)
+
+
+def csv_keywords(args: argparse.Namespace) -> dict[str, Any]:
+    """Keywords of a reader of csv, from the options that say how it is written."""
+    found = {name: getattr(args, name) for name in WRITTEN if getattr(args, name) is not None}
+    if "sep" in found:
+        found["sep"] = {"tab": "\t", "\\t": "\t"}.get(found["sep"], found["sep"])
+    for name in ("sep", "decimal"):
+        if len(found.get(name, ".")) != 1:
+            tab = ", or tab" if name == "sep" else ""
+            raise ValueError(f"{spelled(name)} {getattr(args, name)!r}: one character is wanted{tab}")
+    if "na_values" in found:
+        texts = [] if args.na_values == "none" else args.na_values.split(",")
+        found |= {"na_values": ["", *texts], "keep_default_na": False}
+    return found
+
+
+def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool = False) -> Any:
     """Read the table that DATA names: a shipped data set, a path that `data=` takes, a .dta file, or csv on stdin.
 
     An address is fetched where `remote` says so: what calls the command with a name from outside asks for no network.
@@ -175,23 +213,23 @@ def read(source: str, remote: bool = False) -> Any:
     import pandas as pd
 
     from glmclf import datasets
-    from glmclf.data.reading.open_source import as_source, kind_of
+    from glmclf.data.reading.open_source import as_source
     from glmclf.data.source.parquet import Parquet
     from glmclf.errors import DataError
 
-    if source in datasets.names():
+    kind = form_of(source)
+    if kind == "shipped":
         return datasets.load(source)
     if "://" in source and not remote:
-        raise ValueError(f"DATA {source!r} is an address: --remote fetches it")
-    kind = "csv" if source == "-" else "dta" if source.lower().endswith(".dta") else kind_of(source)
+        raise ValueError(f"{name} {source!r} is an address: --remote fetches it")
     if kind is None:
         names = ", ".join(datasets.names())
-        raise ValueError(f"DATA {source!r} is neither a shipped data set ({names}) nor a {FILES}, nor -")
+        raise ValueError(f"{name} {source!r} is neither a shipped data set ({names}) nor a {FILES}, nor -")
     if source != "-" and "://" not in source and not os.path.exists(os.path.expanduser(source)):
         raise ValueError(f"cannot read {source!r}: No such file or folder")
     try:
         if kind == "csv":
-            return read_csv(source)
+            return read_csv(source, written)
         if kind == "dta":
             return pd.read_stata(source)
         opened = as_source(source)
@@ -201,7 +239,8 @@ def read(source: str, remote: bool = False) -> Any:
         raise
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x}"
-        raise ValueError(f"cannot read {source!r}: it is not in utf-8 ({byte}), in which text is read") from None
+        encoding = written.get("encoding", "utf-8")
+        raise ValueError(f"cannot read {source!r}: it is not in {encoding} ({byte}): name another --encoding") from None
     except ValueError as error:
         raise ValueError(f"cannot read {source!r}: {printable(error)}") from None
     except ImportError:
@@ -210,7 +249,7 @@ def read(source: str, remote: bool = False) -> Any:
         raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def read_csv(source: str) -> Any:
+def read_csv(source: str, written: dict[str, Any]) -> Any:
     """Read a csv file or standard input; names that occur twice in the header stay duplicates, which are refused."""
     import pandas as pd
 
@@ -219,11 +258,16 @@ def read_csv(source: str) -> Any:
 
     if source == "-" and (sys.stdin is None or sys.stdin.closed):
         raise ValueError("standard input is closed")
-    text = sys.stdin.read() if source == "-" else None
+    text = None
+    if source == "-":
+        text = sys.stdin.buffer.read().decode(written["encoding"]) if "encoding" in written else sys.stdin.read()
     first, file = (source if text is None else io.StringIO(text) for _ in range(2))
-    sep = separator_of(source)
-    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, sep=sep).iloc[0].tolist()
-    frame = datasets.read_csv(file, sep=sep)
+    written = {"sep": separator_of(source), **written}
+    if written.get("decimal") == written["sep"]:
+        raise ValueError(f"--decimal {written['decimal']} is what is between columns, too: give --sep")
+    header = {name: value for name, value in written.items() if name in ("sep", "encoding")}
+    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **header).iloc[0].tolist()
+    frame = datasets.read_csv(file, **written)
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
 
 
@@ -314,7 +358,7 @@ def options(args: argparse.Namespace, frame: Any) -> dict[str, Any]:
 
 def fit(args: argparse.Namespace) -> Any:
     """Fit the model that the arguments describe."""
-    frame = read(args.data, args.remote)
+    frame = read(args.data, csv_keywords(args), remote=args.remote)
     fit_keywords: dict[str, Any] = {"cov_type": args.cov_type}
     for name in FIT:
         if getattr(args, name) not in (None, False):
@@ -340,17 +384,46 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.simplefilter("ignore", FutureWarning)
         results = fit(args)
-        form = {name: True for name in ("exponentiate", "discriminant") if getattr(args, name)}
-        summary = results.summary(**form)
-        if summary.extra_txt:
-            summary.extra_txt = in_shell(summary.extra_txt)
-        text = getattr(summary, f"as_{args.format}")()
-        if args.format == "latex":
-            text = re.sub(r"--(?=[a-z])", "-{}-", text)  # LaTeX sets two hyphens as a dash
+        if args.save:
+            with writing(args.save):
+                results.save(args.save)
+        text = predicted(results, args) if args.predict else None
+        if text is None:
+            text = "\n\n".join(tables(results, args))
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)
     return 0 if results.converged else NO_ESTIMATE
+
+
+def predicted(results: Any, args: argparse.Namespace) -> str | None:
+    """Rows of NEW with their predictions as csv; None where they were written to a file."""
+    table = results.augment(read(args.predict, csv_keywords(args), "NEW", args.remote))
+    if not args.out:
+        return table.to_csv(index=False).rstrip("\n")
+    with writing(args.out):
+        table.to_csv(args.out, index=False)
+    return None
+
+
+def tables(results: Any, args: argparse.Namespace) -> list[str]:
+    """The summary, and the margins where they are asked for, in the format that is asked for."""
+    summary = results.summary(**{name: True for name in ("exponentiate", "discriminant") if getattr(args, name)})
+    if summary.extra_txt:
+        summary.extra_txt = in_shell(summary.extra_txt)
+    found = [summary, results.get_margeff().summary()] if args.margins else [summary]
+    texts = [getattr(table, f"as_{args.format}")() for table in found]
+    # LaTeX sets two hyphens as a dash
+    return [re.sub(r"--(?=[a-z])", "-{}-", text) for text in texts] if args.format == "latex" else texts
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Name a file that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"cannot write {path!r}: {error.strerror or error}") from None
 
 
 def one_line(message: object) -> str:
@@ -394,6 +467,19 @@ def misfit(args: argparse.Namespace) -> str | None:
         if name == "event":
             return f"--event is for {', '.join(models)}; the base level of {args.model} is --reference LEVEL"
         return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
+    if args.out and not args.predict:
+        return "--out is for --predict NEW"
+    if args.data == args.predict == "-":
+        return "DATA and NEW cannot both be standard input"
+    if args.predict and not args.out:
+        for name in ("margins", "exponentiate", "discriminant"):
+            if getattr(args, name):
+                return f"{spelled(name)} is for the summary, in place of which --predict prints rows: give --out FILE"
+        if args.format not in ("text", "csv"):
+            return f"--format {args.format} is for the summary; --predict prints csv: give --out FILE"
+    for name in WRITTEN:
+        if getattr(args, name) is not None and "csv" not in (form_of(args.data), form_of(args.predict or args.data)):
+            return f"{spelled(name)} is for csv, which {args.data!r} is not"
     if args.groups and args.cov_type not in (None, "cluster", "bootstrap"):
         return f"--groups is for --cov-type cluster or bootstrap, not {args.cov_type}"
     if args.cov_type == "cluster" and not args.groups:

@@ -83,9 +83,12 @@ def _table(name: str) -> pd.DataFrame:
     raise KeyError(name)
 
 
+TABLES: dict[str, pd.DataFrame] = {}  # tables of others, by name
+
+
 def table(name: str) -> pd.DataFrame:
     """A table that the caller may change."""
-    return _table(name).copy()
+    return (TABLES[name] if name in TABLES else _table(name)).copy()
 
 
 def parts(name: str) -> Callable:

@@ -801,3 +801,90 @@ def test_a_full_disk_has_a_message_and_a_status():
         done = subprocess.run(command_line, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 3 and done.stderr.startswith("glmclf: error: the output cannot be written: No space left")
     assert done.stderr.count("\n") == 1
+
+
+# ---------------------------------------------------------------- saving, predicting, margins, and csv of other forms
+
+def test_margins_after_the_summary(shell):
+    """Effects of Greene's table, as statsmodels prints them."""
+    status, out, err = shell(*SPECTOR, "--margins")
+    summary, margins = out.split("Logit Marginal Effects")
+    assert (status, err) == (0, "") and "-12.890" in summary
+    rows = [line.split() for line in margins.splitlines() if line[:4] in ("GPA ", "TUCE")]
+    assert [(name, dydx, round(float(se), 3)) for name, dydx, se, *_ in rows] == [
+        ("GPA", "0.3626", 0.109),
+        ("TUCE", "0.0122", 0.018),
+    ]
+    status, out, err = shell("lda", "penguins", "species ~ bill_length_mm", "--margins", "--format", "csv")
+    assert status == 0 and "bill_length_mm" in out
+
+
+def test_save_and_predict(shell, tmp_path):
+    saved, new, to = tmp_path / "fit.json", tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text("GPA,TUCE,PSI\n2.66,20,0\n3.92,29,1\n")
+    assert shell(*SPECTOR, "--save", saved)[0] == 0
+    expected = glmclf.load(saved).predict(pd.read_csv(new))
+    status, out, err = shell(*SPECTOR, "--predict", new)
+    found = pd.read_csv(io.StringIO(out), float_precision="round_trip")
+    assert (status, err) == (0, "") and found.columns.tolist() == ["GPA", "TUCE", "PSI", ".fitted", ".se_fit"]
+    np.testing.assert_array_equal(found[".fitted"], expected)
+    eta = -13.02135 + 2.826113 * 2.66 + 0.0951577 * 20  # coefficients as Greene prints them
+    assert found[".fitted"][0] == pytest.approx(1 / (1 + np.exp(-eta)), abs=1e-6)
+    status, out, err = shell(*SPECTOR, "--predict", new, "--out", to)
+    assert "Logit Regression Results" in out and to.read_text() == shell(*SPECTOR, "--predict", new)[1]
+    status, out, err = shell("lda", "penguins", "species ~ bill_length_mm + sex", "--predict", "penguins")
+    assert status == 0 and ".fitted_Adelie" in out.splitlines()[0] and len(out.splitlines()) == 345
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--out", "x.csv"], ["--out is for --predict"]),
+    (["--predict", "spector", "--margins"], ["--margins", "--out FILE"]),
+    (["--predict", "spector", "--format", "latex"], ["--format latex", "--out FILE"]),
+    (["--predict", "nowhere"], ["NEW 'nowhere'"]),
+    (["--sep", ";"], ["--sep is for csv", "'spector'"]),
+    (["--save", "/nowhere/fit.json"], ["cannot write '/nowhere/fit.json'"]),
+    (["--predict", "spector", "--out", "/nowhere/out.csv"], ["cannot write '/nowhere/out.csv'"]),
+])
+def test_what_does_not_go_together(shell, options, words):
+    refused(shell(*SPECTOR, *options), *words)
+
+
+WRITTEN = "a;jéa;z\n1,5;NA;x\n2,5;b;?\n3,5;b;x\n1;NA;x\n0,2;b;x\n4;NA;x\n2;b;x\n3;NA;x\n"
+
+
+@pytest.mark.parametrize("sep", [";", "tab"])
+@pytest.mark.parametrize("stdin", [False, True])
+def test_csv_of_other_forms(shell, tmp_path, monkeypatch, sep, stdin):
+    """Decimal commas, Latin-1, and NA as a level: the fit of the same numbers from a plain file."""
+    text = WRITTEN.replace(";", "\t") if sep == "tab" else WRITTEN
+    path, plain = tmp_path / "data.csv", tmp_path / "plain.csv"
+    path.write_bytes(text.encode("latin-1"))
+    plain.write_text(WRITTEN.replace(",", ".").replace(";", ",").replace("é", "e").replace("NA", "no"))
+    if stdin:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes()), encoding="utf-8"))
+    form = ("--sep", sep, "--decimal", ",", "--encoding", "latin-1")
+    mine = shell("logit", "-" if stdin else path, "jéa ~ a", "--event", "b", "--na-values", "none", *form)
+    theirs = shell("logit", plain, "jea ~ a", "--event", "b")
+    numbers = [[line.split()[:7] for line in out.splitlines() if line[:2] == "a "] for _, out, _ in (mine, theirs)]
+    assert mine[0] == theirs[0] == 0 and numbers[0] == numbers[1] and len(numbers[0]) == 1
+
+
+def test_texts_that_are_missing(shell, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("y,x\n" + "0,1\n1,?\n1,2\n0,3\n1,4\n0,-\n1,0\n0,5\n")
+    assert "6" in warned_or_plain(shell("logit", path, "y ~ x", "--na-values", "?,-"))
+    refused(shell("logit", path, "y ~ x", "--decimal", ","), "--decimal", "--sep")
+    refused(shell("logit", path, "y ~ x", "--sep", "::"), "--sep '::'", "tab")
+    refused(shell("logit", path, "y ~ x", "--encoding", "klingon"), "klingon")
+
+
+def warned_or_plain(result):
+    status, out, err = result
+    assert status == 0 and not err, result
+    return next(line for line in out.splitlines() if "No. Observations" in line).split()[-1]
+
+
+def test_help_of_what_is_written(shell):
+    _, out, _ = shell("--help")
+    words = " ".join(out.split())
+    assert "NEW, which is read as DATA is" in words and "for glmclf.load()" in words and "--na-values LIST" in words

@@ -692,7 +692,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 + ("" if self._pseudo else ', or bias_reduction="firth" with "expected"')
             )
         if not len(fit.theta) or not len(found.rows):
-            return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), keywords.names
+            return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), []
         objective = found.objective if found.inner.basis is None else found.objective.rotated(found.inner.basis)
         parameters = p - len(found.omitted) * self._likelihood.n_eta
         context = LimitContext(

@@ -127,6 +127,13 @@ def row_covariance(
     except RowsError as refusal:
         named = model._rows.named(refusal.rows, rows)
         raise EstimationError(str(refusal).replace("{rows}", named)) from None
+    except np.linalg.LinAlgError:
+        largest = model._rows.largest()
+        raise EstimationError(
+            f'cov_type="{cov_type}": the information matrix is singular at the estimate: no standard errors exist. '
+            "Check the offset and the scale of the regressors, of which "
+            f'"{model.exog_names[int(largest.argmax())]}" has the largest numbers, up to {largest.max():.3g}'
+        ) from None
 
 
 def _lost_spread(found: Covariance, context: Context) -> str:

@@ -60,7 +60,8 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     covariance : {"full", "diag", "spherical"}
         Structure of the covariance matrices.
     divisor : {"mle", "unbiased"}
-        Divide sums of squares by N (or n_k), or by N - K (n_k - 1). Likelihoods are those of the former.
+        Divide sums of squares by N (or n_k), or by N - K (n_k - 1), which sampling weights do not have. Likelihoods
+        are those of the former.
     shrinkage : float, "ledoit_wolf" or "oas"
         (1 - lambda) Sigma + lambda T, lambda in [0, 1] or chosen from the data.
     target : {"diag", "identity"} or (p, p) array_like
@@ -425,7 +426,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
                 message += ", and the means of the classes differ: that alone separates them perfectly"
         advice = self._advice(s, moments)
         if s.columns and {*s.columns} <= {*redundant}:
-            advice = advice.rstrip(".") + ', or fit(collinear="drop").'
+            advice = advice.rstrip(".") + ', or collinear="drop".'
         return SingularCovarianceError(f"{message}. {advice}", columns, classes, combination)
 
     def _too_few(self, s: SingularDispersion, classes: list[Any]) -> str:

@@ -205,6 +205,11 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
 
     def _check_fit(self, cov_type: str | None, n_threads: int | None) -> str:
         check_threads(n_threads)
+        if self._pseudo and self._options.get("divisor", "mle") != "mle":  # older files lack it
+            raise NotImplementedError(
+                f'divisor="unbiased" of {type(self).__name__} counts rows, which sampling weights= do not, as their '
+                'unit is any: use divisor="mle"'
+            )
         if cov_type is None:
             cov_type = "HC0" if self._pseudo else "nonrobust"
         if not isinstance(cov_type, str):

@@ -263,10 +263,6 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
             raise NotImplementedError(
                 'collinear="drop" is for LDA and QDA: NaiveBayes takes each feature alone, and leaves constant ones out'
             )
-        if self._divisor != "mle" and self._pseudo:
-            raise NotImplementedError(
-                'divisor="unbiased" of NaiveBayes counts rows, which sampling weights= do not: use divisor="mle"'
-            )
         if not self._rows.streamed:  # the reader checks parts of a stream
             self._check_domains(self._values, self._rows.index)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -214,7 +214,8 @@ def gaussian_fit(mean, sd, n=1000.0):
     from glmclf.core.naive_bayes.families import FittedGaussian
 
     mean, sd = np.array(mean, float), np.array(sd, float)
-    return FittedGaussian(GaussianFamily(mean.shape[1]), np.full(mean.shape, n), mean, sd**2, mean.mean(axis=0))
+    counts = np.full(mean.shape, n)
+    return FittedGaussian(GaussianFamily(mean.shape[1]), counts, mean, sd**2, mean.mean(axis=0), counts)
 
 
 @pytest.mark.parametrize(

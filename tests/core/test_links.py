@@ -170,13 +170,14 @@ def test_beyond_everything_the_signs_are_right(name):
 
 @pytest.mark.parametrize("name", LINKS)
 def test_infinite_eta(name):
-    """Where separation decides a row: F and 1 - F and their logs without a warning, slopes that are no NaN."""
+    """Where separation decides a row: F and 1 - F, their logs and f without a warning, slopes that are no NaN."""
     link, eta = LINKS[name], np.array([-np.inf, np.inf])
     for function, values in {
         "cdf": [0, 1],
         "sf": [1, 0],
         "logcdf": [-np.inf, 0],
         "logsf": [0, -np.inf],
+        "pdf": [0, 0],
     }.items():
         found = quietly(getattr(link, function), eta)
         assert (found == values).all(), f"{function} of -inf and inf is {found}, not {values}"

@@ -528,3 +528,16 @@ def test_dates_go_by_place_and_not_by_labels_of_rows(table, code, by_hand, model
         for new in (shuffled, shuffled[:7]):
             known = right.predict(new.assign(v=by_hand(new)))
             np.testing.assert_allclose(np.asarray(res.predict(new)), np.asarray(known), rtol=1e-7)
+
+
+def test_rows_of_the_callers_are_not_matched_by_labels(table):
+    turned = table.dropna().iloc[::-1]
+    known = glmclf.Logit.from_formula("y ~ v", turned.assign(v=turned.x + turned.z)).fit()
+    for code in ("I(x + turned.z)", "I(x.abs() + turned['z'])", "x.where(turned.z > 0, 0)"):
+        with pytest.raises(glmclf.errors.DataError, match=r"turned.*labels of rows.*to_numpy\(\)"):
+            glmclf.Logit.from_formula(f"y ~ {code}", turned)
+    for code in ("I(x + turned.z.to_numpy())", "I(x + turned.z.values)", "I(x + z)"):
+        found = glmclf.Logit.from_formula(f"y ~ {code}", turned).fit()
+        np.testing.assert_allclose(found.params, known.params, rtol=1e-9)
+    mean = glmclf.Logit.from_formula("y ~ I(x - turned.x.mean())", turned).fit()
+    np.testing.assert_allclose(mean.llf, glmclf.Logit.from_formula("y ~ x", turned).fit().llf, rtol=1e-12)

@@ -68,6 +68,7 @@ TYPES = {
     ),
     "int8": (plain([-3, 4, 1], pa.int8()), "number", [-3, 4, 1]),
     "uint64": (plain([3, 4, 1], pa.uint64()), "number", [3, 4, 1]),
+    "uint64 that no float holds": (plain([2**63 + 1, 2**63 + 2, 2**64 - 1], pa.uint64()), "refused", None),
     "float16": (plain([np.float16(v) for v in (0.5, -1, 2)], pa.float16()), "number", [0.5, -1, 2]),
     "double": (plain([0.5, -1.0, 2.0]), "number", [0.5, -1, 2]),
     "decimal128": (plain(DECIMALS), "number", [-1.5, 0.25, 3]),
@@ -175,6 +176,8 @@ def given(name, container, path, missing=MISSING):
         pytest.skip("Parquet keeps categories of text only, and no null among them")
     if "polars" in container and name == "decimal256":
         pytest.skip("polars has no such numbers")
+    if container == "pandas" and "no float holds" in name:
+        missing = NONE  # beside which pandas itself makes them floats
     return CONTAINERS[container](arrow(name, missing), path)
 
 
@@ -194,7 +197,7 @@ def check(model, formula, data, plain, as_plain):
     """The fit of `data` is that of plain columns, or is refused by name and type."""
     model = getattr(glmclf, model)
     if plain is None:
-        types = r"nested|object|datetime|timestamp|duration|timedelta|date|time"
+        types = r"nested|object|datetime|timestamp|duration|timedelta|date|time|whole numbers beyond 2\*\*63"
         with pytest.raises(DataError, match=f'"(c|two)" (is|holds|mixes).*({types})'):
             model.from_formula(formula, data)
         return

@@ -150,6 +150,14 @@ def test_a_dot_leaves_out_what_is_quoted_in_either_way(name):
         Logit.from_formula("y ~ . - Q('clas')", some)
 
 
+@pytest.mark.parametrize("name", ["", "a\\b", "a\nb", "a\u200bb", "\ufb01", "1a", "a ~ b", "None"])
+def test_a_dot_takes_any_name(name):
+    some = D[["y", "x", "z"]].rename(columns={"x": name})
+    res, right = Logit.from_formula("y ~ .", some).fit(), Logit.from_formula("y ~ x + z", D).fit()
+    np.testing.assert_allclose(res.predict(some[:5]), right.predict(D[:5]), rtol=1e-12)
+    assert Logit.from_formula(f"y ~ . - Q({name!r})", some).exog_names == ["Intercept", "z"]
+
+
 def test_a_dot_over_data_in_parts_and_for_new_rows():
     some = D[["y", "x", "z", "odd name"]]
     memory = Logit.from_formula("y ~ .", some).fit()

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import references
 
+import glmclf
 from glmclf import LDA, QDA, MNLogit, errors
 
 RTOL, TAIL = 1e-9, 1e-7
@@ -775,3 +776,38 @@ def test_names_that_look_like_squares(covariance):
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 3)), columns=["x", "x^2", "|x,x^2,(x)^2|^2"])
     names = QDA(np.repeat([0, 1], 30), X, covariance=covariance).fit().discriminant.params.index
     assert names.is_unique and names[1:4].tolist() == list(X)
+
+
+@pytest.mark.parametrize("model", [LDA, QDA])
+def test_the_unbiased_divisor_counts_rows(model):
+    """N - K with N the sum of sampling weights would depend on their unit."""
+    rng = np.random.default_rng(2)
+    t = pd.DataFrame({"y": np.repeat(["a", "b"], 20), "x": rng.normal(size=40), "w": rng.uniform(1, 2, 40)})
+    with pytest.raises(NotImplementedError, match=f'divisor="unbiased" of {model.__name__}.*sampling weights='):
+        model.from_formula("y ~ x", t, weights="w", divisor="unbiased").fit()
+    plain = model.from_formula("y ~ x", t, divisor="unbiased").fit()
+    twice = model.from_formula("y ~ x", pd.concat([t, t]), divisor="unbiased").fit()
+    counted = model.from_formula("y ~ x", t.assign(f=2), divisor="unbiased", freq_weights="f").fit()
+    np.testing.assert_allclose(counted.predict(), twice.predict().head(40), 1e-12)
+    assert abs(plain.predict() - counted.predict()).max(axis=None) > 1e-6
+
+
+@pytest.mark.parametrize("model", [LDA, QDA])
+@pytest.mark.parametrize("covariance", ["diag", "spherical"])
+def test_files_hold_no_products_that_the_fit_does_not_need(model, covariance, tmp_path):
+    rng = np.random.default_rng(3)
+    p, y = 400, np.repeat(["a", "b"], 30)
+    X = rng.normal(size=(60, p)) + (y == "b")[:, None]
+    res = model(y, X, covariance=covariance).fit()
+    res.save(tmp_path / "fit.json")
+    assert (tmp_path / "fit.json").stat().st_size < 400 * p  # 400 bytes a feature: no p x p numbers
+    other = glmclf.load(tmp_path / "fit.json")
+    np.testing.assert_array_equal(other.predict(X[:5]), res.predict(X[:5]))
+    for name in ("llf", "llnull", "llr"):
+        np.testing.assert_allclose(getattr(other, name), getattr(res, name), 1e-12)
+    pd.testing.assert_frame_equal(other.discriminant.bse, res.discriminant.bse)
+    with pytest.raises(errors.EstimationError, match="are not kept .* in a file"):
+        other.canonical
+    small = model(y, X[:, :9], covariance=covariance).fit()
+    small.save(tmp_path / "small.json")
+    pd.testing.assert_frame_equal(glmclf.load(tmp_path / "small.json").canonical.raw, small.canonical.raw)

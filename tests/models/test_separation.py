@@ -262,11 +262,94 @@ def test_hc2_hc3_and_influence_of_the_rows_left():
     with pytest.raises(NotImplementedError, match="bootstrap"):
         res.with_cov("bootstrap")
     multi = fitted(reference_model("sep_mnlogit__mnlogit_separation"))
-    with pytest.raises(NotImplementedError, match="separated"):
-        multi.get_influence()
     for kind in ("HC3", "HC4", "HC5"):
         with pytest.raises(NotImplementedError, match=kind):
             multi.with_cov(kind)
+
+
+def a_decided_level():
+    """Of g == "b" the class is known, three of three and yes of two; x1 takes five values."""
+    t = toy().assign(g=np.array(["a", "b", "c"])[np.arange(160) % 3])
+    t["x1"] = t.x1.round().clip(-2, 2)
+    there = t.g != "b"
+    return t.assign(
+        two=np.where(there & (t.y01 == 0), "no", "yes"),
+        y01=np.where(there, t.y01, 1),
+        three=np.where(there, np.where(t.y01 == 1, "one", "two"), "three"),
+    )
+
+
+@pytest.mark.parametrize("by", ["row", "pattern"])
+@pytest.mark.parametrize("weights", [None, "freq_weights", "weights"])
+def test_influence_of_separated_classes(by, weights):
+    t = a_decided_level().assign(f=1 + np.arange(160) % 3)
+    columns = ["hat_diag", "cooks_d", "delta_chi2", "delta_deviance"]
+    keywords = {} if weights is None else {weights: "f"}
+
+    def found(name, formula, data=t, **options):
+        return fitted(make(name, formula, data, **keywords, **options)).get_influence(by)
+
+    a, b = found("Logit", "y01 ~ x1 + g"), found("MNLogit", "two ~ x1 + g")
+    close(a.summary_frame()[columns], b.summary_frame()[columns], 1e-10)
+    close(a.d_fittedvalues, b.d_fittedvalues["yes"], 1e-10)
+    close(a.d_params.to_numpy(), b.d_params.to_numpy(), 1e-10)
+    # without the level that is decided the other two classes are a Logit
+    if weights != "weights":  # whose mean is another
+        left, whole = found("Logit", "three ~ x1 + g", t[t.g != "b"], event="two"), found("MNLogit", "three ~ x1 + g")
+        at = left.hat_matrix_diag.index
+        close(whole.summary_frame().loc[at, columns], left.summary_frame()[columns], 1e-10)
+        assert not whole.summary_frame().drop(at)[columns].any(axis=None)
+        rebased = fitted(make("MNLogit", "three ~ x1 + g", t, **keywords)).rebase("two").get_influence(by)
+        close(rebased.summary_frame()[columns], whole.summary_frame()[columns], 1e-10)
+        close(rebased.d_params["one"]["x1"], -whole.d_params["two"]["x1"], 1e-10)
+
+
+def test_vif_of_what_stays_finite():
+    """Whatever is infinite, and however it is coded: of the rows left, the order of rows, base levels and weights."""
+    t = a_decided_level().assign(f=1 + np.arange(160) % 3, u=np.arange(160) // 3 % 2)
+    left = make("Logit", "y01 ~ x1 + u + C(g == 'a')", t[t.g != "b"]).fit().vif().GVIF[["x1", "u"]]
+    for formula in ("y01 ~ x1 + u + g", "y01 ~ x1 + u + C(g, Treatment('b'))", "y01 ~ 0 + g + x1 + u"):
+        if "0" not in formula[5:]:
+            close(fitted(make("Logit", formula, t)).vif().GVIF[["x1", "u"]], left, 1e-9)
+    for name, formula in (("MNLogit", "two ~ x1 + u + g"), ("MNLogit", "three ~ x1 + u + g")):
+        close(fitted(make(name, formula, t)).vif().GVIF[["x1", "u"]], left, 1e-9)
+    # a threshold: both x1 and z are infinite, and either may be held
+    s = t.assign(z=np.round(2 * np.sin(np.arange(160))), v=np.cos(3 * np.arange(160)))
+    s["q"] = np.where(s.x1 + s.z > 0, 1, np.where(s.x1 + s.z < 0, 0, s.y01))
+    formula = "q ~ x1 + z + v + u"
+    res = fitted(make("Logit", formula, s))
+    assert np.isinf(res.params[["x1", "z"]]).all() and np.isfinite(res.params[["v", "u"]]).all()
+    for other in (s.iloc[::-1], s.sample(frac=1.0, random_state=3), s.assign(x1=1e3 * s.x1)):
+        close(fitted(make("Logit", formula, other)).vif().GVIF, res.vif().GVIF, 1e-8)
+    a = fitted(make("Logit", formula, s, freq_weights="f")).vif()
+    b = fitted(make("Logit", formula, s.loc[s.index.repeat(s.f)])).vif()
+    close(a.GVIF, b.GVIF, 1e-8)
+
+
+def test_clusters_where_no_coefficient_is_finite():
+    t = toy().assign(y01=(toy().x1 > 0).astype(int), c=np.arange(160) % 80)
+    for name in [*MODELS, "MNLogit"]:
+        res = fitted(make(name, "y01 ~ x1 + x2", t), cov_type="cluster", cov_kwds={"groups": "c"})
+        assert "No coefficient is finite" in res.summary().as_text()
+
+
+def test_moments_of_a_separated_fit_without_its_rows(tmp_path):
+    res = fitted(make("Logit", "y01 ~ x1 + g", a_decided_level()))
+    res.save(tmp_path / "fit.json")
+    for other in (glmclf.load(tmp_path / "fit.json"), pickle.loads(pickle.dumps(res))):
+        if other.model._rows_ is not None:
+            other.remove_data()
+        for ask in (other.information_matrix_test, other.vif):
+            with pytest.raises(errors.DataError, match="needs the rows of the fit"):
+                ask()
+
+
+def test_conditional_comparison_with_a_separated_logit():
+    t = toy().assign(three=a_decided_level().three)
+    t.loc[t.three == "three", "x2"] += 30
+    res = fitted(make("MNLogit", "three ~ x1 + x2", t))
+    with pytest.raises(ValueError, match=r"compare_conditional\(\) of MNLogit: the estimate is infinite"):
+        glmclf.LDA.from_formula("three ~ x1 + x2", t).fit().compare_conditional(res)
 
 
 @pytest.mark.parametrize("name", ["sep_mnlogit__mnlogit_separation", "iris__mnlogit_separation"])

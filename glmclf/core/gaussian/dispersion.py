@@ -20,6 +20,28 @@ def stored_fields(record: Any) -> dict[str, Any]:
     return {f.name: getattr(record, f.name) for f in fields(record)}
 
 
+class OfClasses:
+    """Base class of what has `counts` (K,) and `means` (K, p) of classes."""
+
+    counts: ndarray
+    means: ndarray
+
+    @property
+    def K(self) -> int:
+        """Number of classes."""
+        return self.means.shape[0]
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return self.means.shape[1]
+
+    @property
+    def n(self) -> float:
+        """Number of rows, or the sum of their weights."""
+        return float(self.counts.sum())
+
+
 @dataclass(frozen=True)
 class Dispersion:
     """A positive definite covariance matrix Sigma = R'R of p features and how well it is known.

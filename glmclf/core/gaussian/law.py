@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.gaussian.dispersion import Dispersion
+from glmclf.core.gaussian.dispersion import Dispersion, OfClasses
 from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.numerics.softmax import to_log_softmax, to_softmax
 from glmclf.core.rows.blocks import Blocks
@@ -22,7 +22,7 @@ CHUNKS_PER_TASK = 4  # chunks of as many numbers that a worker is given at once
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OfClasses):
     """Gaussian classes: x of class k is N(mu_k, Sigma_k), and y is k with probability pi_k.
 
     Attributes
@@ -63,21 +63,6 @@ class Gaussian:
     target: str = "diag"
     ridge: float = 0.0
     rest: ndarray | float = 0.0
-
-    @property
-    def K(self) -> int:
-        """Number of classes."""
-        return self.means.shape[0]
-
-    @property
-    def p(self) -> int:
-        """Number of features."""
-        return self.means.shape[1]
-
-    @property
-    def n(self) -> float:
-        """Number of rows, or the sum of their weights."""
-        return float(self.counts.sum())
 
     @property
     def pooled(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.gaussian.dispersion import stored_fields
+from glmclf.core.gaussian.dispersion import OfClasses, stored_fields
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed, added_by
@@ -18,11 +18,12 @@ from glmclf.errors import EstimationError
 
 CODES_AT_A_TIME = 65_536  # codes of classes that are counted at a time
 MAX_SCATTER_NUMBERS = 20_000_000  # numbers in scatter matrices that are kept without being needed for the fit
+MAX_STORED_NUMBERS = 100_000  # the same, of those that a file keeps: 2 MB
 MAX_NEEDED_NUMBERS = 100_000_000  # numbers in the scatter by class of a fit that needs it: 0.8 GB
 
 
 @dataclass(frozen=True)
-class ClassMoments:
+class ClassMoments(OfClasses):
     """Counts, means and scatter of the features by class; ``a + b`` is the record of both sets of rows.
 
     Attributes
@@ -87,6 +88,13 @@ class ClassMoments:
     def __getstate__(self) -> dict[str, Any]:
         return stored_fields(self)
 
+    @property
+    def storable(self) -> ClassMoments:
+        """The moments without products of features that are too many to be written where the fit does not need them."""
+        if self.scatter.size <= MAX_STORED_NUMBERS:
+            return self
+        return replace(self, scatter=np.zeros((0, 0)), squares=self.class_squares)
+
     def scaled(self, factor: float) -> ClassMoments:
         """Moments of the same rows with all weights times a factor."""
         squares = None if self.squares is None else self.squares * factor
@@ -96,21 +104,6 @@ class ClassMoments:
     def by_class(self) -> bool:
         """Whether the scatter is known for each class, or only their sum."""
         return self.scatter.ndim == 3
-
-    @property
-    def K(self) -> int:
-        """Number of classes."""
-        return self.means.shape[0]
-
-    @property
-    def p(self) -> int:
-        """Number of features."""
-        return self.means.shape[1]
-
-    @property
-    def n(self) -> float:
-        """Number of rows, or the sum of their weights."""
-        return float(self.counts.sum())
 
     @cached_property
     def mean(self) -> ndarray:
@@ -131,7 +124,8 @@ class ClassMoments:
         if not self.scatter.size and self.p:
             raise EstimationError(
                 f"the products of {self.p:,} features, {self.p**2:,} numbers, are not kept by a diagonal or spherical "
-                f"fit (at most {MAX_SCATTER_NUMBERS:,} are): use fewer features"
+                f"fit (at most {MAX_SCATTER_NUMBERS:,} are, and {MAX_STORED_NUMBERS:,} in a file): use fewer "
+                "features, or the result before it was saved"
             )
         return self.scatter.sum(axis=0) if self.by_class else self.scatter
 
@@ -144,7 +138,7 @@ class ClassMoments:
             raise EstimationError(
                 f"the scatter of each class was not kept: {self.K} classes of {self.p:,} features are "
                 f"{self.K * self.p**2:,} numbers, and at most {MAX_SCATTER_NUMBERS:,} are kept where the fit does not "
-                "need them: use fewer features"
+                f"need them, {MAX_STORED_NUMBERS:,} in a file: use fewer features"
             )
         return self.counts, self.scatter
 

@@ -43,8 +43,8 @@ class Link(ABC):
 
     A subclass defines `logcdf`, `logsf`, `logpdf`, `dlogpdf`, `quantile` and `quantile_of_logs`, and the attributes
     that are not as here; the rest is derived, and overridden for speed or digits. Where separation decides a row, eta
-    is inf or -inf: `cdf`, `sf` and their logs must not warn there, nor may r1 and r0 of `terms` be NaN. Derived terms
-    are, where log f and log F are both -inf: such a link needs `terms` of its own.
+    is inf or -inf: `cdf`, `sf`, their logs and `pdf` must not warn there, nor may r1 and r0 of `terms` be NaN. Derived
+    terms are, where log f and log F are both -inf: such a link needs `terms` of its own.
 
     Every F here is log-concave: the observed information is positive semi-definite, and a maximum is the only one.
     Solvers rest on that. Of another F, such as Cauchy's, there may be several maxima, and away from them the observed
@@ -341,7 +341,7 @@ class CLogLogLink(Link):
 
     def logpdf(self, eta):
         with np.errstate(over="ignore"):
-            return eta - np.exp(eta)
+            return np.minimum(eta, LOG_MAX) - np.exp(eta)  # -inf, no NaN, at infinity
 
     def dlogpdf(self, eta):
         with np.errstate(over="ignore"):

@@ -56,10 +56,21 @@ class Poisson(Family):
 
 
 @dataclass(frozen=True)
-class _Scalar(Fitted):
-    """Estimates of a family of one number and one parameter, the mean (K,)."""
+class _OfMean(Fitted):
+    """Estimates of a family of one number with a mean (K,)."""
 
     mean: ndarray
+
+    def _x(self, values: ndarray) -> tuple[ndarray, ndarray]:
+        """Values (n, 1) with the first class's mean in place of missing ones, and a mask of the missing ones."""
+        x = np.asarray(values, dtype=float)
+        missing = np.isnan(x)
+        return np.where(missing, self.mean[0], x)[:, None], missing
+
+
+@dataclass(frozen=True)
+class _Scalar(_OfMean):
+    """Estimates of a family of one number and one parameter, the mean (K,)."""
 
     def statistic(self, values: ndarray) -> ndarray:
         return np.asarray(values, dtype=float)[:, None, None]
@@ -67,12 +78,6 @@ class _Scalar(Fitted):
     def _variance(self) -> ndarray:
         """Variance of x, (K,); NaN where the estimate is infinite."""
         raise NotImplementedError
-
-    def _x(self, values: ndarray) -> tuple[ndarray, ndarray]:
-        """Values (n, 1) with the first class's mean in place of missing ones, and a mask of the missing ones."""
-        x = np.asarray(values, dtype=float)
-        missing = np.isnan(x)
-        return np.where(missing, self.mean[0], x)[:, None], missing
 
     def _class_covariance(self) -> ndarray:
         return arrow(self.mean[:, None, None], 1 / (self._variance()[:, None] * self.n)[..., None, None])
@@ -231,10 +236,9 @@ class Gamma(Family):
 
 
 @dataclass(frozen=True)
-class FittedGamma(Fitted):
+class FittedGamma(_OfMean):
     """Estimated means and shapes (K,) of gamma features."""
 
-    mean: ndarray
     shape: ndarray
 
     @property
@@ -250,11 +254,6 @@ class FittedGamma(Fitted):
     def _log_mean(self) -> ndarray:
         """Expectation of log x, psi(a) - log b."""
         return np.log(self.mean) - gammas.digamma_gap(self.shape)
-
-    def _x(self, values: ndarray) -> tuple[ndarray, ndarray]:
-        x = np.asarray(values, dtype=float)
-        missing = np.isnan(x)
-        return np.where(missing, self.mean[0], x)[:, None], missing
 
     def log_density(self, values: ndarray) -> ndarray:
         x, missing = self._x(values)

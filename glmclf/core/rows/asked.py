@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from glmclf.checks import check_truths, truth_options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,15 +18,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
 # loop of a cluster say, and would keep the data alive.
 ASKED: ContextVar[tuple[type, str] | None] = ContextVar("asked", default=None)
+USUAL_ERRSTATE: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}  # numpy's own
 SAID: ContextVar[set[Hashable] | None] = ContextVar("said", default=None)  # what was warned of during the call
 
 
 @contextmanager
 def asking(owner: type, name: str) -> Iterator[None]:
-    """The call of a method by the user."""
+    """The call of a method by the user, whose own settings of numpy's errors are none of its business: probabilities
+    far out underflow."""
     asked, said = ASKED.set((owner, name)), SAID.set(set())
     try:
-        yield
+        with np.errstate(**USUAL_ERRSTATE):
+            yield
     finally:
         ASKED.reset(asked)
         SAID.reset(said)

@@ -175,6 +175,17 @@ def described(e: Any) -> dict[str, Any]:
     return found
 
 
+def labelled_rows(code: str, columns: Any, borrowed: Mapping[str, Any], n: int) -> str:
+    """The first pandas object of the caller's in some code, alone or as ``d.z``, that has `n` rows; empty if none."""
+    tables = {name for name, value in borrowed.items() if isinstance(value, (pd.Series, pd.DataFrame))}
+    for node in _chains(ast.parse(code, mode="eval"), tables, set(columns)) if tables else ():
+        with contextlib.suppress(Exception):  # evaluating the factor will tell
+            value = eval(compile(ast.Expression(node), "<formula>", "eval"), dict(borrowed))
+            if isinstance(value, (pd.Series, pd.DataFrame)) and len(value) == n:
+                return ast.unparse(node)
+    return ""
+
+
 def _chains(tree: ast.AST, names: set[str], columns: set[str]) -> Iterator[Any]:
     """The longest attributes and items of borrowed names that use no column."""
     if isinstance(tree, CHAIN) and _root(tree) in names and not columns & _names(tree):

@@ -6,9 +6,11 @@ are no words of Python, and what stands here for R's words.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import keyword
 import re
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
@@ -48,7 +50,7 @@ _QUOTED = re.compile(r""" "[^"]*" | '[^']*' """, flags=re.VERBOSE)
 _DOT = re.compile(r"""(?<![\w.)\]"'])\.(?![\w.(\[])(\s*\^\s*(?=\d))?""")
 _WORDS = re.compile(r"[^\W\d]\w*((\.\w+)|(-[^\W\d]\w*))+")  # names that Python reads as attributes and differences
 _LEFT_OUT = re.compile(r"-\s*([^\W\d]\w*)(?![\w.(\[])")
-_LEFT_OUT_QUOTED = re.compile(r"""-\s*Q\(\s*("|')(.+?)\1\s*\)""")
+_LEFT_OUT_QUOTED = re.compile(r"""-\s*Q\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*\)""")
 
 
 def _unquoted(formula: str) -> str:
@@ -58,9 +60,9 @@ def _unquoted(formula: str) -> str:
 
 def _written(name: str) -> str:
     """A column as a formula has it: its name, or Q(...) of one that is no word of Python."""
-    if name.isidentifier() and not keyword.iskeyword(name):
+    if name.isidentifier() and not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name:
         return name
-    return f"Q({name!r})" if '"' in name or "\\" in name else f'Q("{name}")'
+    return f"Q({name!r})" if '"' in name or "\\" in name or not name.isprintable() else f'Q("{name}")'
 
 
 # ------------------------------------------------------------------------------------------------------- all columns
@@ -101,14 +103,14 @@ def with_all_columns(formula: str, columns: Iterable[Any], used: Collection[str]
     if not terms:
         raise FormulaError(f'"." in "{formula}": the table has no columns but {quoted(known)}.')
     start = formula.index("~") + 1
-    quoted_out = [name for _, name in _LEFT_OUT_QUOTED.findall(formula[start:])]
+    quoted_out = [ast.literal_eval(name) for name in _LEFT_OUT_QUOTED.findall(formula[start:])]
     for name in [*_LEFT_OUT.findall(_unquoted(formula)[start:]), *quoted_out]:
         if name not in known:
             raise FormulaError(f'"{formula}" leaves out "{name}": no such column. {close_to(name, known)}')
         if keyword.iskeyword(name) and name not in quoted_out:
             raise FormulaError(f'"{formula}" leaves out "{name}", no word of a formula: write - {_written(name)}.')
     # a term is left out where it is written alike
-    formula = formula[:start] + _LEFT_OUT_QUOTED.sub(lambda m: f"- {_written(m[2])}", formula[start:])
+    formula = formula[:start] + _LEFT_OUT_QUOTED.sub(lambda m: f"- {_written(ast.literal_eval(m[1]))}", formula[start:])
     text = _unquoted(formula)
     parts, last = [formula[:start]], start
     for dot in _DOT.finditer(text, start):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.data.formula.borrowed import described
+from glmclf.data.formula.borrowed import described, labelled_rows
 from glmclf.data.formula.evaluate import value_of
 from glmclf.data.formula.factors import Expression, Value, as_value, not_finite
 from glmclf.data.formula.memory import MAX_REPEATED_ROWS, memorise
@@ -91,6 +91,7 @@ def settle(
     Of a part of a larger table, transforms are memorised elsewhere: at the stage "before" that, factors with one have
     no value, though their arguments must; "after" it, all have.
     """
+    _refuse_labelled(bound, rows)
     if rows.part and not len(rows.keep):  # functions of the caller's may not do without rows
         return {}
     if len(left) > 1 and rows.keep.any():
@@ -143,6 +144,20 @@ def fix_reductions(bound: Mapping[str, Expression], cut: dict[str, Column], time
             where = np.repeat(np.arange(len(times)), times.astype(np.int64))
             some = {name: column.take(where) for name, column in some.items()}
         expression.fix(some)
+
+
+def _refuse_labelled(bound: Mapping[str, Expression], rows: RowMask) -> None:
+    """DataError where pandas would match the caller's rows by their labels with columns, which go by place."""
+    n = len(rows.keep)
+    if rows.index is None or rows.index.equals(pd.RangeIndex(n)):
+        return
+    for e in bound.values():
+        if e.wants_series and (found := labelled_rows(e.code, e.columns, e.borrowed, n)):
+            raise DataError(
+                f'"{found}" in "{e.code}" has labels of rows, by which pandas would match it with columns of a table '
+                f"whose labels are not 0 to {n - 1}. Write the column alone, or {found}.to_numpy() for values in the "
+                "order of the table."
+            )
 
 
 def _note_across(

@@ -69,6 +69,8 @@ def _codes(values: Any) -> ndarray:
     if isinstance(values, pd.Series):
         if values.dtype.kind not in "biuf" and not isinstance(values.dtype, pd.CategoricalDtype):
             return _of_labels(*pd.factorize(values))
+        if values.dtype.kind == "u":  # groups may be whole numbers that no float holds
+            return _of_numbers(values.to_numpy(dtype=np.uint64, na_value=0), values.isna().to_numpy(dtype=bool))
         values = read_column(values, values.name)
     column: Column = values
     if column.kind in ("number", "bool"):

@@ -23,6 +23,7 @@ from glmclf.data.table.arrow import Unreadable, as_pandas, attempt, categorical,
 from glmclf.errors import DataError
 
 MAX_EXACT_INTEGER = 2**53  # whole number up to which each is a float
+MAX_FLOAT = int(np.finfo(float).max)  # largest whole number that is one
 NESTED = (list, tuple, dict, set, frozenset, ndarray)
 
 
@@ -344,7 +345,7 @@ def read_column(series: pd.Series, name: Any) -> Column:
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _read_objects(series, name)
     if dtype.kind in "biuf":
-        return _read_numbers(series, dtype.kind)
+        return _read_numbers(series, dtype.kind, name)
     if dtype.kind == "c":
         raise DataError(f'column "{name}" is complex ({dtype}). Use its real part, imaginary part or modulus.')
     return Column(series, _mask(series.isna().to_numpy()), "other")
@@ -362,7 +363,7 @@ def _mask(missing: ndarray) -> ndarray | None:
     return missing if missing.any() else None
 
 
-def _read_numbers(series: pd.Series, kind: str) -> Column:
+def _read_numbers(series: pd.Series, kind: str, name: Any) -> Column:
     """Numpy or nullable numbers and bools, also Arrow's."""
     if isinstance(series.dtype, np.dtype):
         values = series.to_numpy()
@@ -373,10 +374,10 @@ def _read_numbers(series: pd.Series, kind: str) -> Column:
         values = series.to_numpy(dtype={"b": bool, "f": np.float64, "i": np.int64, "u": np.uint64}[kind], **fill)
         if kind == "f" and np.isnan(values).any():  # a NaN inside a nullable float is missing, too
             missing = np.isnan(values) if missing is None else missing | np.isnan(values)
-    return Column(_widest(values), missing, "bool" if kind == "b" else "number")
+    return Column(_widest(values, name), missing, "bool" if kind == "b" else "number")
 
 
-def _widest(values: ndarray) -> ndarray:
+def _widest(values: ndarray, name: Any) -> ndarray:
     """Values as bool, int64 or float64, so that arithmetic in a formula does not wrap around at 127 or 255."""
     if values.dtype.kind == "b":
         return values
@@ -386,8 +387,18 @@ def _widest(values: ndarray) -> ndarray:
         and values.size
         and values.max() > np.iinfo(np.int64).max
     ):
-        return values.astype(np.float64)
+        return _floats(values, values.tolist(), name)
     return values.astype(np.int64 if values.dtype.kind in "iu" else np.float64, copy=False)
+
+
+def _floats(values: ndarray, whole: Iterable[Any], name: Any) -> ndarray:
+    """Whole numbers that int64 cannot hold as floats, which must not make one of several."""
+    if all(abs(v) < MAX_FLOAT and int(float(v)) == v for v in whole):
+        return values.astype(np.float64)
+    raise DataError(
+        f'column "{name}" holds whole numbers beyond 2**63, which floats would round, so that several become one. As '
+        f'labels give them as text, df["{name}"].astype(str); as numbers in floats, df["{name}"].astype(float).'
+    )
 
 
 def _read_categorical(series: pd.Series, name: Any) -> Column:
@@ -441,11 +452,11 @@ def _read_arrow(series: pd.Series, name: Any) -> Column:
     if types.is_dictionary(kind):
         return read_column(_of_arrow(series, name), name)
     if types.is_boolean(kind):
-        return _read_numbers(series, "b")
+        return _read_numbers(series, "b", name)
     if types.is_integer(kind):
-        return _read_numbers(series, "i" if types.is_signed_integer(kind) else "u")
+        return _read_numbers(series, "i" if types.is_signed_integer(kind) else "u", name)
     if types.is_floating(kind):
-        return _read_numbers(series, "f")
+        return _read_numbers(series, "f", name)
     if types.is_decimal(kind) or types.is_null(kind):
         values = np.array([np.nan if v is None or v is pd.NA else float(v) for v in series.array], dtype=np.float64)
         return Column(values, _mask(np.isnan(values)), "number")
@@ -476,19 +487,23 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
     if any(issubclass(t, NESTED) for t in types):
         raise DataError(f'column "{name}" holds nested values (lists, dicts). Expand them into columns first.')
     if all(issubclass(t, NUMBER_TYPES) and t is not np.timedelta64 for t in types):  # which derives from whole numbers
-        return _read_number_objects(values, missing, found, types)
+        return _read_number_objects(values, missing, found, types, name)
     if inferred in ("datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period", "interval"):
         return Column(series, _mask(missing), "other")
     return _read_labels(series, name)
 
 
-def _read_number_objects(values: ndarray, missing: ndarray, found: ndarray, types: set[type]) -> Column:
+def _read_number_objects(
+    values: ndarray, missing: ndarray, found: ndarray, types: set[type], name: Any
+) -> Column:
     if types and all(issubclass(t, (bool, np.bool_)) for t in types):
         return Column(np.where(missing, False, values).astype(bool), _mask(missing), "bool")
     whole = bool(types) and all(issubclass(t, (numbers.Integral, np.bool_)) for t in types)
     filled = np.where(missing, 0, values)
     if whole and all(-(2**63) <= v < 2**63 for v in found):
         return Column(filled.astype(np.int64), _mask(missing), "number")
+    if whole:
+        return Column(_floats(filled, found, name), _mask(missing), "number")
     return Column(filled.astype(np.float64), _mask(missing), "number")
 
 

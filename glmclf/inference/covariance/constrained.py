@@ -100,6 +100,4 @@ class ConstrainedContext(Context):
 
 def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:
     """`influence.influence` of an estimate that stays within its constraints, e with the expected information."""
-    root = _square(root_within(Q, e.information))
-    found = influence(objective, theta, root, frequency)
-    return found._replace(cooks=found.cooks * (len(theta) / max(Q.shape[1], 1)))
+    return influence(objective, theta, root_within(Q, e.information), frequency)

@@ -58,12 +58,13 @@ def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bo
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
     With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),
-    u its score factor and A = sum D W D' the expected information, G = D' A^-1 D:
+    u its score factor, A^-1 = T T' the inverse of the expected information sum D W D' on the directions estimated, as
+    many as T has columns, G = D' A^-1 D:
 
-    - leverage tr(W G), the trace of the leverage block W^(1/2) G W^(1/2); these add up to p
+    - leverage tr(W G), the trace of the leverage block W^(1/2) G W^(1/2); these add up to d
     - change A^-1 D (I - W G)^-1 u, one scoring step from the estimate after the row has gone (Pregibon 1981; with
       several equations Lesaffre & Albert 1989)
-    - Cook's distance change' A change / p
+    - Cook's distance change' A change / d
     - gain u' G (I - W G)^-1 u, of one equation r^2 h / (1 - h) with r Pearson's residual: Pearson's statistic falls by
       the row's own part and this without it, and to this order the deviance does (Hosmer & Lemeshow 2000, section 5.3)
 
@@ -72,8 +73,8 @@ def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bo
     objective : Objective
     theta : (p,) ndarray
         The estimate.
-    root : (p, p) ndarray
-        A root of the inverse of the expected information there.
+    root : (p, d) ndarray
+        T.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
         its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
@@ -128,14 +129,14 @@ def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
 
 
 def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    k, q, p = X.shape[1], u.shape[1], len(root)
-    Z = np.tensordot(X, root.reshape(q, k, p), axes=(1, 1))  # D' T, (n, q, p), with A^-1 = T T'
+    k, q, d = X.shape[1], u.shape[1], root.shape[1]
+    Z = np.tensordot(X, root.reshape(q, k, d), axes=(1, 1))  # D' T, (n, q, d)
     WG = W @ (Z @ Z.transpose(0, 2, 1))
     leverage = np.trace(WG, axis1=1, axis2=2)
     left = np.where(_alone(WG, leverage)[:, None], np.nan, _solve(np.eye(q) - WG, u))
     step = np.matmul(left[:, None, :], Z)[:, 0, :]
     own = np.matmul(u[:, None, :], Z)[:, 0, :]
-    return leverage, (step * step).sum(axis=1) / p, step @ root.T, (own * step).sum(axis=1)
+    return leverage, (step * step).sum(axis=1) / max(d, 1), step @ root.T, (own * step).sum(axis=1)
 
 
 def _alone(WG: ndarray, trace: ndarray) -> ndarray:
@@ -165,8 +166,11 @@ def score_and_weight(likelihood, X, y, m, offset, theta) -> tuple[ndarray, ndarr
     if not isinstance(likelihood, Multinomial):
         _, u, w = likelihood.pointwise(y, m, linear_predictors(X, theta, offset), True)
         return u[:, None], w[:, None, None]
-    B = theta.reshape(X.shape[1], -1, order="F")
-    _, u, p, c = likelihood.pointwise(y, m, linear_predictors(X, B, offset))
+    B, base = theta.reshape(X.shape[1], -1, order="F"), None
+    if offset is not None and offset.ndim == 2 and offset.shape[1] == likelihood.K:  # of a limit: some are ruled out
+        offset, base = offset[:, 1:], offset[:, :1]
+    with np.errstate(invalid="ignore"):  # no observation times the log of 0 where an outcome is ruled out
+        _, u, p, c = likelihood.pointwise(y, m, linear_predictors(X, B, offset), base)
     W = -p[:, :, None] * p[:, None, :]
     j = np.arange(p.shape[1])
     W[:, j, j] = p * c

@@ -191,7 +191,7 @@ def _checked(res: Any, other: Any) -> tuple[Any, Any]:
     if kind not in ("MNLogit", "Logit"):
         raise TypeError(f"compare_conditional needs a fit of MNLogit or Logit, found {kind}")
     res._check_logit_form()
-    check_needs(other, "compare_conditional()", Needs.LIKELIHOOD, Needs.MLE, Needs.UNCONSTRAINED)
+    check_needs(other, "compare_conditional()", Needs.LIKELIHOOD, Needs.MLE, Needs.UNCONSTRAINED, Needs.FINITE)
     if other.model._has_offset:
         raise ValueError("the logit has an offset, which the generative model cannot have")
     levels = [*map(str, other.model._response.levels)]

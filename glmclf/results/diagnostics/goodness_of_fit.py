@@ -17,6 +17,7 @@ from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.restricted import Selected
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.numerics.ties import tied_codes
+from glmclf.core.rows.streamed import rows_removed
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.constrained import free_directions, root_within
@@ -234,7 +235,9 @@ def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
 @_estimated.register
 def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     """Estimate of the finite parameters of a separated fit."""
-    if not found.has_limit or not len(found.kept) or not len(found.rows):
+    if not found.has_limit:
+        raise rows_removed()
+    if not len(found.kept) or not len(found.rows):
         return None
     basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
     if not isinstance(objective, Selected):

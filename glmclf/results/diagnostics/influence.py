@@ -25,7 +25,7 @@ from glmclf.inference.covariance.constrained import constrained_influence
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, first_rows, influence, of_patterns
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
-from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
+from glmclf.results.diagnostics.goodness_of_fit import estimated_rows, pattern_numbers
 from glmclf.results.tables.frames import WholeFrame, notebook
 
 PRINTED = 5  # rows that an Influence prints
@@ -71,25 +71,21 @@ def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, E
 @_influences.register
 def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> Influences:
     """Influence on the finite parameters; rows that are decided have none."""
-    if not found.has_limit or res.model._likelihood.n_eta > 1:
-        raise NotImplementedError(
-            "influence of rows on a separated fit of several classes, whose outcomes are in part ruled out: use "
-            'bias_reduction="firth"'
-        )
+    if res._origin is not None:
+        some = influences(res._origin, pattern)
+        return some._replace(change=some.change @ res._origin._change_of_base(res.model).T)
     of_rows = np.arange(len(res.model._rows)) if pattern is None else pattern
     n, p = int(of_rows.max()) + 1, len(res._state.theta)
     full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
-    if not len(found.kept) or not len(found.rows):
+    limit = estimated_rows(res)
+    if limit is None:
         return full
-    basis, fit = found.inner.basis, found.inner.fit
-    objective = found.objective if basis is None else found.objective.rotated(basis)
-    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
     at, inner = np.unique(of_rows[found.rows], return_inverse=True)
-    if pattern is not None:
-        objective = of_patterns(objective, inner)
-    some = influence(objective, fit.theta, evaluation.factor.root, res.model._frequency)
+    objective = limit.objective if pattern is None else of_patterns(limit.objective, inner)
+    some = influence(objective, limit.theta, limit.root, res.model._frequency)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
-    full.change[np.ix_(at, found.kept)] = from_basis(basis, some.change.T).T
+    change = some.change if limit.free is None else some.change @ limit.free
+    full.change[np.ix_(at, found.kept)] = from_basis(limit.basis, change.T).T
     return full
 
 

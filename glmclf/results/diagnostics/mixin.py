@@ -251,8 +251,6 @@ class Diagnostics:
 
         Raises
         ------
-        NotImplementedError
-            A separated fit of several classes.
         DataError
             The rows were removed, or not saved.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy.linalg import qr
 
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
@@ -15,6 +16,8 @@ from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.specification import vif as inflation
 from glmclf.results.diagnostics.goodness_of_fit import estimated_rows
 from glmclf.results.requires import Needs, check_needs
+
+LAST = 1e-8  # weight of a constant among the pivots: below all of size one, above their rounding
 
 
 def vif(res: Any, of: str, by: str) -> pd.DataFrame:
@@ -26,7 +29,8 @@ def vif(res: Any, of: str, by: str) -> pd.DataFrame:
     if constant is None:
         warn("vif() without a column of ones: the numbers are about 0, not about the means", InferenceWarning)
     terms = columns_by(res, by, constant)
-    groups = {name: np.flatnonzero(np.isin(places % k, columns)) for name, columns in terms.items()}
+    finite = np.isfinite(res._theta)[places] if of == "information" else np.ones(len(places), dtype=bool)
+    groups = {name: np.flatnonzero(finite & np.isin(places % k, columns)) for name, columns in terms.items()}
     there = [name for name, group in groups.items() if len(group)]
     constants = np.flatnonzero(places % k == (-1 if constant is None else constant))
     values = inflation.generalised(F, [groups[name] for name in there], constants)
@@ -47,18 +51,47 @@ def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
 
 
 def information_factor(res: Any) -> tuple[ndarray, ndarray]:
-    """Factor F of the expected information F'F of the finite parameters, and their places among all."""
+    """Factor F of the expected information F'F of the parameters, and their places among all.
+
+    Of a separated fit that of the finite parameters and as many of the others as keep it of full rank.
+    """
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
-    if estimate is None or estimate.free is not None:
+    if estimate is None:
         raise NotImplementedError(
             f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
         )
-    basis = estimate.basis
-    F, q = triangular_inverse(estimate.root), res.model._likelihood.n_eta
+    basis, q = estimate.basis, res.model._likelihood.n_eta
+    F = triangular_inverse(estimate.root if estimate.free is None else estimate.root[estimate.places])
     if basis is not None:
         F = F @ np.kron(np.eye(q), basis)
-    return F, estimate.places
+    if res.separation is None:
+        return F, estimate.places
+    return about_the_means(res, F, estimate.places)
+
+
+def about_the_means(res: Any, F: ndarray, kept: ndarray) -> tuple[ndarray, ndarray]:
+    """A factor of the information of the limit of a separated fit in coordinates that have the constants.
+
+    Which of the infinite parameters the limit holds at 0 is arbitrary: here no constant where others can be, so that
+    these are about their means whether the constant is finite or not.
+    """
+    owner, model, constant = res._origin or res, res.model, res.model._constant_column()
+    basis = owner._state.estimate.cone.basis
+    held = np.setdiff1d(np.flatnonzero(basis.any(axis=1)), kept)
+    whole = np.zeros((len(F), len(basis)))
+    whole[:, kept] = F
+    # a parameter that was held at 0 moves the predictors as the others do that go with it along the cone
+    whole[:, held] = -np.linalg.solve(basis[held].T, (whole @ basis).T).T
+    if owner is not res:
+        whole = whole @ owner._change_of_base(model, back=True)
+        basis = res._state.estimate.cone.basis
+    size = np.tile(model._rows.largest(), model._likelihood.n_eta)
+    if constant is not None:
+        size[constant :: len(model.exog_names)] *= LAST
+    held = qr((basis * size[:, None]).T, mode="r", pivoting=True)[1][: basis.shape[1]]
+    places = np.setdiff1d(res._state.places, held)
+    return whole[:, places], places
 
 
 def design_factor(res: Any) -> tuple[ndarray, ndarray]:

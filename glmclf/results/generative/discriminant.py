@@ -712,6 +712,7 @@ class DiscriminantResults(GenerativeResults):
     # ------------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
         f = self._fitted_classes
+        moments = f.moments if f.law.kind == "full" else f.moments.storable
         law = {name: getattr(f.law, name) for name in Gaussian.__dataclass_fields__ if name != "dispersions"}
         law["dispersions"] = [{"kind": d.kind, "root": d.root, "n": d.n} for d in f.law.dispersions]
         return {
@@ -719,7 +720,7 @@ class DiscriminantResults(GenerativeResults):
             "version": saving.FORMAT,
             "model": self.model._as_dict(),
             "law": law,
-            "moments": {name: a for name, a in stored_fields(f.moments).items() if a is not None},
+            "moments": {name: a for name, a in stored_fields(moments).items() if a is not None},
             "factors": f.factors,
             "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,

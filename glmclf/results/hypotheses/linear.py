@@ -91,6 +91,11 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
         except (PatsyError, IndexError):
             why = error if isinstance(error, PatsyError) else "one of the equations is empty"
             raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
+    except RecursionError:
+        raise ValueError(
+            "the hypothesis has too many terms to be read from text: give it as a matrix R, a row an equation and a "
+            f"column for each of the {len(names)} parameters, or as (R, q)"
+        ) from None
     return parsed.coefs, parsed.constants.ravel()
 
 
