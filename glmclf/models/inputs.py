@@ -47,11 +47,11 @@ MAX_SAID = 100  # characters of a formula that a model prints
 def _said_in_full(formula: str, old: str) -> str:
     """A formula with the sides of an old one in place of its dots, as R's update: ". ~ . - x"."""
     if not isinstance(formula, str):
-        raise TypeError(f'update({formula!r}): a formula, as "y ~ x" or ". ~ . - x", which takes x out')
+        raise TypeError(f'refit({formula!r}): a formula, as "y ~ x" or ". ~ . - x", which takes x out')
     left, tilde, right = formula.rpartition("~")
     before, _, after = old.partition("~")
     if not tilde:
-        raise FormulaError(f'update("{formula}"): a formula has two sides, as "y ~ x" or ". ~ . - x"')
+        raise FormulaError(f'refit("{formula}"): a formula has two sides, as "y ~ x" or ". ~ . - x"')
     left = before.strip() if left.strip() in ("", ".") else left.strip()
     parts = re.split(DOTS, right)  # texts in quotes stay as they are
     if "." not in parts:
@@ -274,7 +274,7 @@ class Inputs:
             A row in which a variable of the new formula is missing.
         """
         if self.formula is None:
-            raise DataError("update() of a model of arrays, which has no formula: make the model of other columns")
+            raise DataError("refit() of a model of arrays, which has no formula: make the model of other columns")
         r, asked = self._rows, self._asked
         table = self._fit_table().copy(deep=False)
         beside: dict[str, Any] = {}

@@ -135,7 +135,7 @@ class Results(WaldInference):
         return float(-2.0 * self.llf + penalty[crit])
 
     @requires(Needs.MAXIMUM, Needs.UNCONSTRAINED, Needs.ROWS)
-    def update(self, formula: str, *, eval_env: int = 0) -> Self:
+    def refit(self, formula: str, *, eval_env: int = 0) -> Self:
         """Fit of another formula to the rows of this fit, with its options: R's ``update(m, . ~ . - x)``.
 
         Nested models compare on the same rows only: where the variables that are left out have missing values, a fit of
@@ -159,7 +159,7 @@ class Results(WaldInference):
         DataError
             A model of arrays.
         MissingDataError
-            A variable of the new formula is missing in a row of the fit: fit the larger formula first, and update it to
+            A variable of the new formula is missing in a row of the fit: fit the larger formula first, and refit to
             the smaller one.
 
         See Also
@@ -171,7 +171,7 @@ class Results(WaldInference):
         >>> from glmclf import Logit, datasets
         >>> penguins = datasets.load("penguins")
         >>> res = Logit.from_formula("species == 'Gentoo' ~ bill_length_mm + sex", penguins).fit()
-        >>> small = res.update(". ~ . - sex")
+        >>> small = res.refit(". ~ . - sex")
         >>> int(small.nobs), res.compare_lr_test(small).df
         (333, 1)
         """

@@ -434,7 +434,7 @@ def test_ridge_results():
     assert res.tidy().statistic.isna().all() and res.tidy().std_error.notna().all()
     close(res.odds_ratios(units={"x1": 2})["odds ratio"]["x1 (per 2)"], np.exp(2 * res.params["x1"]))
     assert {".fitted", ".se_fit", ".resid"} <= set(res.augment().columns)
-    assert res.cov_type == "posterior" and res.alpha == 0.05 and res.L1_wt == 0 and not res.refit
+    assert res.cov_type == "posterior" and res.alpha == 0.05 and res.L1_wt == 0 and not res.refitted
     text = str(res.summary())
     assert all(w in text for w in ("Ridge", "post. sd", "alpha = 0.05", "Eff. parameters", "4 of 4"))
     assert "P>|z|" not in text
@@ -496,7 +496,7 @@ def test_refit(model):
     assert np.abs(s[used]).max() < 1e-8 and (theta[~used] == 0).all()
     V = np.linalg.inv(m.information(res.params)[np.ix_(used, used)])
     close(np.asarray(res.bse).ravel(order="F")[used], np.sqrt(np.diag(V)), 1e-9)
-    assert np.asarray(res.tvalues).size == theta.size and res.cov_type == "nonrobust" and res.refit
+    assert np.asarray(res.tvalues).size == theta.size and res.cov_type == "nonrobust" and res.refitted
     assert res.aic == pytest.approx(-2 * res.llf + 2 * used.sum()) and res.df_model == lasso.df_model
     first = res._param_names[np.flatnonzero(used)[0]]
     assert res.t_test(f"{first} = 0").sd.ravel()[0] == pytest.approx(np.sqrt(V[0, 0]), rel=1e-9)

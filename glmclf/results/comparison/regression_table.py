@@ -325,7 +325,7 @@ class _Fit:
     @property
     def selected(self) -> bool:
         """Whether a penalty chose the columns of a maximum likelihood fit."""
-        return bool(getattr(self.given, "refit", False))
+        return bool(getattr(self.given, "refitted", False))
 
     @property
     def constraints(self) -> list[str]:

@@ -69,7 +69,7 @@ class RegularizedResults:
 
     @property
     @requires()
-    def refit(self) -> bool:
+    def refitted(self) -> bool:
         """Whether the selected columns were fitted again by maximum likelihood."""
         return self._state.has_tests
 
@@ -78,7 +78,7 @@ class RegularizedResults:
     @requires()
     def llf_penalized(self) -> float:
         """Penalised log-likelihood at its maximum, llf - ``N alpha ((1 - L1_wt)/2 |b|^2 + L1_wt |b|_1)``."""
-        if self.refit:
+        if self.refitted:
             raise AttributeError("llf_penalized: a refit maximises the likelihood; llf is its maximum")
         return self.llf - self._state.penalty.value(self._state.b)
 
@@ -89,7 +89,7 @@ class RegularizedResults:
             *(self.alpha, self.L1_wt),
             penalize_intercept=penalized,
             **({"symmetric": True} if self.symmetric else {}),
-            refit=self.refit,
+            refit=self.refitted,
             n_threads=1,
         )
 
@@ -101,7 +101,7 @@ class RegularizedResults:
         They are the square roots of the diagonal of (I + ridge)^-1, I the observed information and ridge = N alpha. NaN
         where there is no posterior: after a lasso, and of a pseudo-likelihood.
         """
-        if self.refit:
+        if self.refitted:
             raise NotImplementedError("posterior_sd of a refit: it has no prior. bse has the standard errors")
         return self._labelled(self._se)
 
@@ -168,7 +168,7 @@ class RegularizedResults:
 
     def _penalty_note(self) -> str:
         n = f"{self._state.penalty.n:g}"
-        if self.refit:
+        if self.refitted:
             return f"Columns were selected by the penalty above (N = {n}) and fitted again by maximum likelihood."
         criteria = "" if self.model._pseudo else " AIC and BIC count effective parameters."
         return (

@@ -167,7 +167,7 @@ def test_levels_with_colons_as_labels():
 def test_counts_are_whole(penguins):
     """Degrees of freedom beside a NaN are floats, and print as whole numbers."""
     large = Logit.from_formula(BINARY, penguins).fit()
-    table = compare(large, large.update(". ~ . - bill_length_mm"))
+    table = compare(large, large.refit(". ~ . - bill_length_mm"))
     assert table["df"].dtype == float and repr(table).splitlines()[-1].split()[-2] == "1"
     assert "<td>1</td>" in table._repr_html_()
 

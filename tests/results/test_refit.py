@@ -62,9 +62,9 @@ def test_as_by_hand(name, options, table):
     ask = {**keywords, **coding, "missing": "drop"}
     with_z = model.from_formula(f"{y} ~ x + z", table, **ask).fit(**fit)
     by_hand = model.from_formula(f"{y} ~ x", table.dropna(), **ask).fit(**fit)
-    same(with_z.update(f"{y} ~ x"), by_hand)
-    same(with_z.update(". ~ x"), by_hand)
-    same(with_z.update(with_z.model.formula), with_z)
+    same(with_z.refit(f"{y} ~ x"), by_hand)
+    same(with_z.refit(". ~ x"), by_hand)
+    same(with_z.refit(with_z.model.formula), with_z)
 
 
 def test_trials_and_values_beside_the_table(table):
@@ -76,9 +76,9 @@ def test_trials_and_values_beside_the_table(table):
     large = Logit.from_formula("p ~ x + z", table, subset="x > -1.5", **given).fit(**fit)
     small = Logit.from_formula("p ~ x", cut, trials="m", offset="o").fit("irls", cov_type="cluster",
                                                                       cov_kwds={"groups": "c"})
-    same(large.update("p ~ x"), small)
+    same(large.refit("p ~ x"), small)
     other = pd.Series(np.r_[1:301], name="o", index=table.index)  # the name of another column
-    same(Logit.from_formula("y ~ x + z", table, freq_weights=other).fit().update("y ~ x"),
+    same(Logit.from_formula("y ~ x + z", table, freq_weights=other).fit().refit("y ~ x"),
          Logit.from_formula("y ~ x", table.assign(o=other.to_numpy())[table.z.notna().to_numpy()],
                             freq_weights="o").fit())
 
@@ -86,26 +86,26 @@ def test_trials_and_values_beside_the_table(table):
 def test_another_covariance_is_kept(table):
     res = Logit.from_formula("y ~ x + z", table).fit()
     small = Logit.from_formula("y ~ x", table.dropna())
-    same(res.with_cov("HC3").update(". ~ . - z"), small.fit(cov_type="HC3"))
+    same(res.with_cov("HC3").refit(". ~ . - z"), small.fit(cov_type="HC3"))
     with pytest.warns(InferenceWarning, match="Few clusters|positive semi-definite"):
         two = res.with_cov("cluster", groups=[table.c.to_numpy(), table.g.to_numpy()])
     with pytest.warns(InferenceWarning, match="Few clusters"):
-        found = two.update(". ~ . - z")
+        found = two.refit(". ~ . - z")
     with pytest.warns(InferenceWarning, match="Few clusters"):
         same(found, small.fit(cov_type="cluster", cov_kwds={"groups": ["c", "g"]}))
     drawn = res.with_cov("bootstrap", reps=20)
-    again = drawn.update(res.model.formula)
+    again = drawn.refit(res.model.formula)
     np.testing.assert_array_equal(again.bse, drawn.bse)
 
 
 def test_dots_stand_for_the_sides(table):
     res = Logit.from_formula("y ~ x + double(z)", table, event="yes").fit()
-    assert res.update("~ . + g").model.exog_names == ["Intercept", "g[T.b]", "g[T.c]", "x", "double(z)"]
-    assert res.update(". ~ . - x").model.exog_names == ["Intercept", "double(z)"]
-    assert res.update("~ .:g", eval_env=0).model.formula == "y ~ x:g + double(z):g"
-    assert res.update("~ . - x - double(z)").model.formula == "y ~ 1"
-    assert res.update("~ . - 1").model.formula == "y ~ 0 + x + double(z)"
-    text = res.update('. ~ np.abs(x) + Q("z") + C(g, Treatment("b"))').model.formula
+    assert res.refit("~ . + g").model.exog_names == ["Intercept", "g[T.b]", "g[T.c]", "x", "double(z)"]
+    assert res.refit(". ~ . - x").model.exog_names == ["Intercept", "double(z)"]
+    assert res.refit("~ .:g", eval_env=0).model.formula == "y ~ x:g + double(z):g"
+    assert res.refit("~ . - x - double(z)").model.formula == "y ~ 1"
+    assert res.refit("~ . - 1").model.formula == "y ~ 0 + x + double(z)"
+    text = res.refit('. ~ np.abs(x) + Q("z") + C(g, Treatment("b"))').model.formula
     assert text == 'y ~ np.abs(x) + Q("z") + C(g, Treatment("b"))'
 
 
@@ -114,35 +114,35 @@ def test_names_of_the_caller(table):
         return 3 * x
 
     res = Logit.from_formula("y ~ x + z", table).fit()
-    assert res.update(". ~ triple(x)").params["triple(x)"] == pytest.approx(res.update(". ~ x").params["x"] / 3)
+    assert res.refit(". ~ triple(x)").params["triple(x)"] == pytest.approx(res.refit(". ~ x").params["x"] / 3)
 
 
 def test_nested_models_compare(table):
-    """A fit of the smaller formula to the table has more rows, and is refused; the update compares."""
+    """A fit of the smaller formula to the table has more rows, and is refused; the refit compares."""
     res = Logit.from_formula("y ~ x + z", table).fit()
     with pytest.raises(ValueError, match="different data"):
         res.compare_lr_test(Logit.from_formula("y ~ x", table).fit())
-    small = res.update(". ~ . - z")
+    small = res.refit(". ~ . - z")
     assert res.compare_lr_test(small).statistic == pytest.approx(2 * (res.llf - small.llf))
 
 
 def test_what_is_refused(table):
     res = Logit.from_formula("y ~ x", table).fit()
     with pytest.raises(MissingDataError, match='"?z'):
-        res.update("y ~ x + z")
+        res.refit("y ~ x + z")
     with pytest.raises(FormulaError, match="two sides"):
-        res.update("x")
+        res.refit("x")
     with pytest.raises(TypeError, match="a formula"):
-        res.update(3)
+        res.refit(3)
     arrays = Logit(table.y, table[["x"]]).fit()
     with pytest.raises(DataError, match="arrays"):
-        arrays.update("y ~ x")
+        arrays.refit("y ~ x")
     for fit in (res.model.fit_regularized(alpha=0.1), res.model.fit_constrained("x = 1")):
-        with pytest.raises(NotImplementedError, match="update"):
-            fit.update("y ~ 1")
+        with pytest.raises(NotImplementedError, match="refit"):
+            fit.refit("y ~ 1")
     res.remove_data()
     with pytest.raises(DataError, match="removed"):
-        res.update("y ~ 1")
+        res.refit("y ~ 1")
 
 
 def test_offsets_by_level_and_another_base():
@@ -150,4 +150,4 @@ def test_offsets_by_level_and_another_base():
     offset = RNG.normal(size=(len(penguins), 2))
     res = MNLogit.from_formula("species ~ bill_length_mm + sex", penguins, offset=offset, reference="Gentoo").fit()
     by_hand = MNLogit.from_formula("species ~ bill_length_mm", penguins, offset=offset, reference="Gentoo").fit()
-    same(res.update(". ~ . - sex"), by_hand)
+    same(res.refit(". ~ . - sex"), by_hand)
