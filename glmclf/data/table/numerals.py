@@ -110,7 +110,7 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
         if kind == "unit" and (found := _KINDS["unit"].fullmatch(value.strip())):
             units.add(found["unit"])
             before.append(value.strip().removesuffix(found["unit"] or "").strip())
-    letters = len(units) > 1 and all(map(str.isalpha, units)) and max(map(len, units)) == 1
+    letters = len(units) > 1 and all(len(unit or "") == 1 and unit.isalpha() for unit in units)
     if len(units) > MAX_UNITS or (letters and len(set(before)) < len(before)):  # names: 1A, 1B, 2A
         words += kinds.pop("unit")
     few = MAX_SHARE_OF_ODD_ONES * len(values)
