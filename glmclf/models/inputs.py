@@ -15,7 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_truth
+from glmclf.checks import check_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces
 from glmclf.core.design.sparse import Sparse
@@ -214,8 +214,7 @@ class Inputs:
     def _from_formula(
         cls, formula, data, namespace, *, subset=None, missing="default", trusted=True, **keywords
     ) -> Self:
-        if not is_truth(trusted):
-            raise TypeError(f"trusted={trusted!r}: True or False is wanted")
+        check_truth("trusted", trusted)
         self = cls.__new__(cls)
         source = as_source(data)
         coding, extras = self._split(keywords)
