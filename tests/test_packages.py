@@ -12,8 +12,8 @@ ORDER = {  # a sub-package imports from those before it in its layer
     "inference": ["hypotheses", "covariance", "residuals", "profile", "specification", "margins", "performance",
                   "generative"],
     "data": ["table", "transforms", "formula", "derivatives", "design", "response", "source", "reading"],
-    "results": ["saving", "tables", "hypotheses", "", "comparison", "diagnostics", "margins", "performance",
-                "regression", "generative", "pooling"],
+    "results": ["file_schema", "saving", "tables", "hypotheses", "", "comparison", "diagnostics", "margins",
+                "performance", "regression", "generative", "pooling"],
 }
 WITHOUT_NOUN = ("The same", "These", "Those", "It ", "This ", "That ", "Its ", "Of ")  # for who arrives by search
 SIZE = 20  # files of a folder that one takes in at a glance

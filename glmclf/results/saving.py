@@ -16,6 +16,7 @@ import numpy as np
 from glmclf import registry
 from glmclf.checks import is_whole
 from glmclf.errors import DataError
+from glmclf.results.file_schema import check_agreement, check_fields
 
 FORMAT = 3  # 1 had no ranges of variables, 2 digests of the response for sums of the data, and no checksums
 FIRST_WITH_CHECKSUMS, CHECKSUMS = 3, "checksums"
@@ -103,8 +104,8 @@ def load(path, functions=None) -> Any:
     Raises
     ------
     ValueError
-        Not such a file, one of a newer format, or one that was changed after it was written; the message names the
-        field.
+        Not such a file, one of a newer format, one that was changed after it was written, or whose numbers contradict
+        each other; the message names the field.
     FormulaError
         The formula holds something that is not on the closed list.
 
@@ -168,4 +169,7 @@ def _restored(stored: dict[str, Any], functions) -> Any:
         raise ValueError(f"the file holds a {name}, which this version of glmclf does not have")
     model = registry.model_class(name)._rebuild(stored["model"], functions)
     cls = model._penalized_results_class if stored.get("results") == "regularized" else model._results_class
-    return cls._from_dict(model, stored)
+    check_fields(stored, model)
+    found = cls._from_dict(model, stored)
+    check_agreement(stored, found)
+    return found

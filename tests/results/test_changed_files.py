@@ -12,6 +12,7 @@ import pytest
 import glmclf
 from glmclf.data.response.codec import decode_response
 from glmclf.errors import DataError
+from glmclf.results import saving
 
 N = 90
 
@@ -133,3 +134,93 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path, monkeypatch):
     (tmp_path / "link.json").symlink_to(path)
     res.save(tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
+
+
+# ------------------------------------------------------------- numbers changed on purpose, with their checksums
+def resealed(stored, path, change):
+    """File with a changed field and the checksums of what it now holds."""
+    out = copy.deepcopy({name: part for name, part in stored.items() if name != saving.CHECKSUMS})
+    at = out
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = change(at[path[-1]])
+    return io.StringIO(json.dumps({**out, saving.CHECKSUMS: saving.checksums(out)}))
+
+
+def first(value):
+    """Change of the first number of nested lists to a value."""
+    def change(found):
+        return value if not isinstance(found, list) else [change(found[0]), *found[1:]]
+
+    return change
+
+
+def swapped(found):
+    """Levels of a factor in another order."""
+    return json.loads(json.dumps(found).replace('"a", "b"', '"b", "a"'))
+
+
+def zero(found):
+    return [zero(x) for x in found] if isinstance(found, list) else 0.0
+
+
+REGRESSIONS = ["Logit", "ridge", "firth", "constrained", "Probit", "CLogLog", "MNLogit"]
+CHANGES = [
+    *((name, f"fit.{field}", zero) for name in REGRESSIONS for field in ("theta", "inner", "gamma")),
+    *((name, f"fit.{field}", first(wrong)) for name in ("Logit", "MNLogit", "separated")
+      for field in ("theta", "inner", "gamma", "shift", "score", "information", "value")
+      for wrong in (True, "1", None, float("nan"), float("inf"))),
+    *((name, f"fit.{field}", lambda found: found[:-1]) for name in ("Logit", "separated", "MNLogit", "Probit")
+      for field in ("theta", "inner", "gamma", "score", "information")),
+    *((name, "fit.information", first(-1e6)) for name in ("Logit", "CLogLog")),
+    ("Logit", "model.response.levels", lambda found: found[:1]),
+    ("Logit", "model.design.subterms", lambda found: json.loads(json.dumps(found).replace('["x"]', '["x", "x"]'))),
+    *(("Logit", "model.design.xnames", change) for change in (lambda found: found[:-1], lambda found: found[::-1])),
+    ("Logit", "covariance.matrix", lambda found: [row[:3] for row in found[:3]]),
+    ("LDA", "law.dispersions", lambda _: []), ("QDA", "law.dispersions", lambda found: found[:2]),
+    ("Logit", "fit.shift", lambda _: 0.0),
+    ("Logit", "fit.converged", lambda _: 1), ("Logit", "fit.iterations", lambda _: -1),
+    *((name, "covariance.matrix", first(wrong)) for name in ("Logit", "MNLogit") for wrong in (True, -1e3, "x")),
+    ("Logit", "covariance.matrix", lambda found: [[*found[0][:-1], 9e9], *found[1:]]),
+    ("Logit", "covariance.matrix", lambda found: found[:-1]), ("Logit", "covariance.clusters", lambda _: [0]),
+    ("constrained", "fit.constraint.q", lambda _: [1.0]), ("constrained", "fit.constraint.R", lambda found: [[0, 1]]),
+    ("ridge", "penalty.alpha", first(-1.0)), ("ridge", "penalty.L1_wt", lambda _: 2.0),
+    ("ridge", "penalty.n", lambda _: 0), ("ridge", "penalty.b", first(True)),
+    ("MNLogit", "model.response.levels", lambda found: [found[0], found[0], found[2]]),
+    ("LDA", "model.response.levels", lambda found: [found[0], found[0], found[2]]),
+    ("Logit", "model.design.factors", swapped),
+    ("Logit", "model.design.xnames", lambda found: [found[1], *found[1:]]),
+    ("Logit", "model.kept.nobs", lambda _: -3), ("QDA", "model.kept.nobs", lambda _: True),
+    ("Logit", "model.kept._weight_sum", lambda _: -1.0),
+    ("Logit", "model.kept._ranges.x", lambda found: found[::-1]),
+    *((name, field, first(wrong)) for name in ("LDA", "QDA") for wrong in (True, -5.0, float("nan"))
+      for field in ("law.counts", "law.prior_counts", "moments.counts")),
+    *((name, field, change) for name in ("LDA", "QDA") for field in ("law.means", "moments.means", "law.counts")
+      for change in (zero, lambda found: found[:-1])),
+    *(("LDA", "law.log_priors", change) for change in (zero, first(float("nan")), lambda found: found[:-1])),
+    ("QDA", "law.centre", first(float("nan"))), ("LDA", "moments.scatter", first(-1.0)),
+    ("NaiveBayes", "statistics.counts", first(-1.0)), ("NaiveBayes", "statistics.features", first(float("nan"))),
+    ("NaiveBayes", "statistics.features", first(-1.0)), ("NaiveBayes", "statistics.counts", lambda found: found[:-1]),
+    ("Logit", "facts.llf", lambda _: True), ("Logit", "facts._event_share", lambda _: 1.5),
+    ("MNLogit", "facts._level_shares", first(0.9)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "field", "change"), CHANGES)
+def test_numbers_that_no_fit_has(name, field, change, kept):
+    """The message names the field, whatever the checksums say."""
+    with pytest.raises(ValueError, match="contradicts itself") as said:
+        glmclf.load(resealed(kept[name][0], field.split("."), change))
+    assert field.rsplit(".", maxsplit=field.count(".") - 1)[0] in str(said.value), said.value
+
+
+@pytest.mark.parametrize("dispersion", [zero, first(-1.0), first(True)])
+def test_a_dispersion_is_positive(dispersion, kept):
+    with pytest.raises(ValueError, match=r"law\.dispersions"):
+        glmclf.load(resealed(kept["QDA"][0], ["law", "dispersions", 1, "root"], dispersion))
+
+
+def test_what_was_not_changed_passes(kept):
+    for stored, new, expected in kept.values():
+        found = glmclf.load(resealed(stored, ["version"], lambda version: version))
+        np.testing.assert_array_equal(found.predict(new), expected)

@@ -1,0 +1,245 @@
+"""Schema of the numbers in a result's file: types, shapes, ranges, and agreement of what is stored twice.
+
+A checksum tells of accidents; numbers that were changed together with their checksums are refused here where they
+contradict the names, the model or each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from glmclf.checks import is_number, is_truth, is_whole
+from glmclf.core.fit.coordinates import from_basis
+
+ROUNDING = 1e-6  # of what is stored twice, relative to its largest number: bases of ill-conditioned designs lose digits
+
+
+class FieldError(ValueError):
+    """A field of a file that no fit has written."""
+
+    def __init__(self, field: str, what: str) -> None:
+        super().__init__(f"the file contradicts itself or its model: {field} {what}")
+
+
+def check_fields(stored: Mapping[str, Any], model: Any) -> None:
+    """Raise FieldError for the first field of a file that no fit of the model, which was restored, has."""
+    _check_model(stored["model"], model)
+    p = model._coordinates.size if "fit" in stored else None
+    _check_covariance(stored["covariance"], p)
+    if "fit" in stored:
+        _check_estimate(stored["fit"], model._coordinates.size)
+    if "penalty" in stored:
+        _check_penalty(stored["penalty"])
+    if "law" in stored:
+        _check_law(stored, len(model.levels))
+    if "statistics" in stored:
+        _check_statistics(stored["statistics"], len(model.levels))
+    _check_facts(stored["facts"])
+
+
+def check_agreement(stored: Mapping[str, Any], results: Any) -> None:
+    """Raise FieldError where numbers that a file holds twice differ, in a result that was restored from it."""
+    fit = stored.get("fit", {})
+    if "inner" in fit:
+        state = results._state
+        _check_same("fit.theta", "fit.inner", state.given, from_basis(state.basis, state.inner) - state.wide_shift)
+        _check_same("fit.gamma", "fit.inner", state.estimate.fit.theta + state.moved, state.inner)
+    if "law" in stored:
+        law, moments = stored["law"], stored["moments"]
+        for name in ("counts", "means"):
+            _check_same(f"law.{name}", f"moments.{name}", np.array(law[name]).ravel(), np.array(moments[name]).ravel())
+
+
+# ------------------------------------------------------------------------------------------------- parts of the file
+def _check_model(stored: Mapping[str, Any], model: Any) -> None:
+    levels, kept = list(model._response.levels or ()), stored["kept"]
+    if len(set(levels)) < len(levels):
+        raise FieldError("model.response.levels", "has a level twice")
+    if levels and len(levels) != 2 and stored["response"]["kind"] == "binary":
+        raise FieldError("model.response.levels", f"has {len(levels)} levels, not 2")
+    names = stored["design"].get("xnames", [])
+    if len(set(names)) < len(names):
+        raise FieldError("model.design.xnames", "has a name twice")
+    _check_column_names(model._design)
+    for name in ("nobs", "_weight_sum"):
+        if kept[name] is not None and not (is_number(kept[name]) and 0 < kept[name] < np.inf):
+            raise FieldError(f"model.kept.{name}", "is not a finite number above 0")
+    for name, ends in (kept.get("_ranges") or {}).items():
+        low, high = numbers(f"model.kept._ranges.{name}", ends, (2,))
+        if low > high:
+            raise FieldError(f"model.kept._ranges.{name}", "has its ends in the wrong order")
+
+
+def _check_column_names(design: Any) -> None:
+    """Raise FieldError where a column has the name of another factor, or, of a level's indicator, another level."""
+    widths = {code: factor.width for code, factor in getattr(design, "factors", {}).items()}
+    at = 0
+    for subterm in getattr(design, "subterms", ()):
+        codes = subterm.factors
+        if len(set(codes)) < len(codes):
+            raise FieldError("model.design.subterms", f"has a factor twice: {codes}")
+        own = design.xnames[at : at + subterm.size(widths)]
+        at += subterm.size(widths)
+        if len(own) < subterm.size(widths) or not all(_is_of(name, codes) for name in own):
+            raise FieldError("model.design.xnames", f"and the terms do not agree: {codes} and {own}")
+        if len(codes) != 1 or not subterm.contrasts:
+            continue
+        (code,), (coding,) = codes, subterm.contrasts.values()
+        levels = [str(level) for level in design.factors[code].levels]
+        for name, column in zip(own, coding.T, strict=True):
+            said = name[len(code) + 1 : -1].removeprefix("T.")
+            ones = np.flatnonzero(column)
+            if len(ones) == 1 and said in levels and said != levels[ones[0]]:
+                raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
+
+
+def _is_of(name: str, codes: Sequence[str]) -> bool:
+    """Whether a column's name, as in "x:g[T.b]", is one of a product of factors."""
+    if not codes:
+        return name == "Intercept"
+    return name.startswith(codes[0]) and all(f":{code}" in name for code in codes[1:])
+
+
+def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
+    shape = None if p is None else (p, p)
+    V = numbers("covariance.matrix", stored["matrix"], shape, unknown=True)
+    if V.size:
+        _check_variances("covariance.matrix", V)
+    if not all(is_whole(size, 1) for size in stored["clusters"]):
+        raise FieldError("covariance.clusters", "is not a number of clusters")
+
+
+def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
+    for name in ("theta", "inner", "gamma", "score"):
+        if name in fit or name != "inner":  # older files lack it
+            numbers(f"fit.{name}", fit[name], (p,))
+    if numbers("fit.shift", fit.get("shift", [])).ndim != 1:
+        raise FieldError("fit.shift", "is not an array of one dimension")
+    _check_variances("fit.information", numbers("fit.information", fit["information"], (p, p)))
+    numbers("fit.value", fit["value"], ())
+    if not is_truth(fit["converged"]):
+        raise FieldError("fit.converged", "is neither true nor false")
+    if not is_whole(fit["iterations"], 0):
+        raise FieldError("fit.iterations", "is not a number of iterations")
+    constraint = fit.get("constraint")
+    if constraint is not None:
+        R = numbers("fit.constraint.R", constraint["R"])
+        R = numbers("fit.constraint.R", constraint["R"], (len(R), p))
+        q = numbers("fit.constraint.q", constraint["q"], (len(R),))
+        _check_same("fit.theta", "fit.constraint", R @ np.array(fit["theta"]), q)
+
+
+def _check_penalty(stored: Mapping[str, Any]) -> None:
+    if (numbers("penalty.alpha", stored["alpha"], infinite=True) < 0).any():
+        raise FieldError("penalty.alpha", "is negative")
+    if not 0 <= numbers("penalty.L1_wt", stored["L1_wt"], ()) <= 1:
+        raise FieldError("penalty.L1_wt", "is not between 0 and 1")
+    if numbers("penalty.n", stored["n"], ()) <= 0:
+        raise FieldError("penalty.n", "is not above 0")
+    numbers("penalty.b", stored["b"])
+
+
+def _check_law(stored: Mapping[str, Any], K: int) -> None:
+    law, moments = stored["law"], stored["moments"]
+    for field, values in (("law.counts", law["counts"]), ("law.prior_counts", law["prior_counts"]),
+                          ("moments.counts", moments["counts"])):  # fmt: skip
+        _check_counts(field, numbers(field, values, (K,)))
+    priors = np.exp(numbers("law.log_priors", law["log_priors"], (K,), infinite=True))
+    if not abs(priors.sum() - 1) <= ROUNDING:
+        raise FieldError("law.log_priors", f"are of priors that add up to {priors.sum():.6g}, not 1")
+    p = len(numbers("law.centre", law["centre"]))
+    for field, values in (("law.means", law["means"]), ("moments.means", moments["means"])):
+        numbers(field, values, (K, p))
+    if len(law["dispersions"]) not in (1, K):
+        raise FieldError("law.dispersions", f"is neither one nor of the {K} levels")
+    for d in law["dispersions"]:
+        root = numbers("law.dispersions", d["root"], (p, p) if d["kind"] == "full" else (p,))
+        if ((root.diagonal() if root.ndim == 2 else root) <= 0).any():
+            raise FieldError("law.dispersions", "has a standard deviation that is not above 0")
+    scatter = numbers("moments.scatter", moments["scatter"])
+    if scatter.ndim >= 2 and (np.diagonal(scatter, axis1=-2, axis2=-1) < 0).any():
+        raise FieldError("moments.scatter", "has a negative sum of squares")
+
+
+def _check_statistics(stored: Mapping[str, Any], K: int) -> None:
+    _check_counts("statistics.counts", numbers("statistics.counts", stored["counts"], (K,)))
+    for arrays in stored["features"]:
+        n, *others = (numbers("statistics.features", values) for values in arrays)
+        _check_counts("statistics.features", n)
+        if any(len(values) != K for values in (n, *others)):
+            raise FieldError("statistics.features", f"is not of the {K} levels")
+
+
+def _check_facts(stored: Mapping[str, Any]) -> None:
+    for name in ("llf", "_null_value", "df_model", "_saturated_value"):
+        if name in stored:
+            numbers(f"facts.{name}", stored[name], (), unknown=True, infinite=True)
+    shares = stored.get("_level_shares", stored.get("_event_share"))
+    if shares is not None:
+        field = "facts._level_shares" if "_level_shares" in stored else "facts._event_share"
+        found = numbers(field, shares)
+        if ((found < 0) | (found > 1)).any() or (found.ndim and abs(found.sum() - 1) > ROUNDING):
+            raise FieldError(field, "is no share of 1")
+
+
+# ---------------------------------------------------------------------------------------------------- kinds of fields
+def numbers(
+    field: str, value: Any, shape: tuple[int, ...] | None = None, *, unknown: bool = False, infinite: bool = False
+) -> ndarray:
+    """Numbers of a field as an array; FieldError for what is none, for another shape, and for NaN and infinity.
+
+    Parameters
+    ----------
+    field : str
+        Name of the field, as in "fit.theta".
+    value : float or nested list of float
+        From JSON; truth values are no numbers.
+    shape : tuple of int, optional
+    unknown, infinite : bool
+        Whether NaN, and whether infinity may be there.
+    """
+    if not all(kind in (int, float) for kind in _kinds(value)):
+        raise FieldError(field, "holds something that is no number")
+    try:
+        found = np.array(value, dtype=float)
+    except (ValueError, OverflowError):
+        raise FieldError(field, "is no array of numbers") from None
+    if shape is not None and found.shape != shape:
+        raise FieldError(field, f"has shape {found.shape}, not {shape}")
+    if (not unknown and np.isnan(found).any()) or (not infinite and np.isinf(found).any()):
+        raise FieldError(field, "holds a number that is not finite")
+    return found
+
+
+def _kinds(value: Any) -> set[type]:
+    """Types of the entries of nested lists."""
+    if not isinstance(value, list):
+        return {type(value)}
+    kinds = set(map(type, value))
+    return kinds if list not in kinds else set().union(*map(_kinds, value))
+
+
+def _check_counts(field: str, found: ndarray) -> None:
+    if (found < 0).any():
+        raise FieldError(field, "is negative")
+
+
+def _check_variances(field: str, V: ndarray) -> None:
+    """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding."""
+    if V.ndim != 2 or len(V) != len(V.T):
+        raise FieldError(field, f"has shape {V.shape}, which is not square")
+    bound = ROUNDING * np.nanmax(abs(V), initial=0.0)
+    if (V.diagonal() < -bound).any():
+        raise FieldError(field, "has a negative variance")
+    if (abs(V - V.T) > bound).any():
+        raise FieldError(field, "is not symmetric")
+
+
+def _check_same(field: str, other: str, a: ndarray, b: ndarray) -> None:
+    size = max(np.max(abs(a), initial=0.0), np.max(abs(b), initial=0.0), 1.0)
+    if a.shape != b.shape or (abs(a - b) > ROUNDING * size).any():
+        raise FieldError(field, f"and {other} do not agree")
