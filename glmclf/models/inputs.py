@@ -29,7 +29,7 @@ from glmclf.data.response.response import packed
 from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
-from glmclf.errors import DataError, FormulaError, InferenceWarning, warn
+from glmclf.errors import DataError, FormulaError, InferenceWarning, escaped, warn
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
@@ -383,7 +383,7 @@ class Inputs:
         return self._rows_
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._said}>"
+        return escaped(f"<{type(self).__name__}: {self._said}>")
 
     @property
     def _said(self) -> str:
