@@ -71,8 +71,8 @@ def _refuse_hours(res: Any) -> None:
     if seconds > MAX_SEARCH_SECONDS:
         raise NotImplementedError(
             f'{asked_for().rstrip("()")}(method="profile") of a fit with bias_reduction="firth": the search for the '
-            f"ends of {p} profiles of a penalised likelihood with {n} rows would take about {seconds / 3600:.2g} hours, "
-            f"and what takes more than {MAX_SEARCH_SECONDS / 60:g} minutes is not begun. Use "
+            f"ends of {p} profiles of a penalised likelihood with {n} rows would take about {seconds / 3600:.2g} "
+            f"hours, and what takes more than {MAX_SEARCH_SECONDS / 60:g} minutes is not begun. Use "
             'method="wald"; penalised likelihood ratio tests of single terms are anova(type=3)'
         )
 
