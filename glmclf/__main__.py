@@ -400,10 +400,23 @@ def predicted(results: Any, args: argparse.Namespace) -> str | None:
     """Rows of NEW with their predictions as csv; None where they were written to a file."""
     table = results.augment(read(args.predict, csv_keywords(args), "NEW", args.remote))
     if not args.out:
-        return table.to_csv(index=False).rstrip("\n")
+        return for_spreadsheets(table).to_csv(index=False).rstrip("\n")
     with writing(args.out):
-        table.to_csv(args.out, index=False)
+        for_spreadsheets(table).to_csv(args.out, index=False)
     return None
+
+
+def for_spreadsheets(table: Any) -> Any:
+    """Table for csv: no name or text is a formula of spreadsheets or commands a terminal; numbers stay."""
+    from glmclf.errors import escaped
+    from glmclf.results.tables.render import in_csv
+
+    def word(value: Any) -> Any:
+        return in_csv(escaped(value)) if isinstance(value, str) else value
+
+    columns = [table.iloc[:, j] for j in range(table.shape[1])]
+    shown = {j: c if c.dtype.kind in "biufM" else c.astype(object).map(word) for j, c in enumerate(columns)}
+    return type(table)(shown, index=table.index).set_axis([word(name) for name in table.columns], axis=1)
 
 
 def tables(results: Any, args: argparse.Namespace) -> list[str]:
@@ -428,7 +441,9 @@ def writing(path: str) -> Iterator[None]:
 
 def one_line(message: object) -> str:
     """Message on a single line, with options as the shell takes them."""
-    return in_shell(" ".join(str(message).split()))
+    from glmclf.errors import escaped
+
+    return in_shell(escaped(" ".join(str(message).split())))
 
 
 def in_shell(text: str) -> str:

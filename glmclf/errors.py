@@ -7,12 +7,48 @@ Bad input is a `DataError` (a `ValueError`); data for which an estimate does not
 import contextlib
 import contextvars
 import sys
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
+BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # they reorder what is shown
 
-class DataError(ValueError):
+
+def escaped(text: str, keep: str = "\n") -> str:
+    r"""Text with control characters, those of direction and lone surrogates as `repr` writes them.
+
+    Names and levels come from data: printed as they are, they could command a terminal or show another text than they
+    are.
+
+    Parameters
+    ----------
+    text : str
+    keep : str
+        Control characters that stay as they are: by default line ends.
+
+    Examples
+    --------
+    >>> print(escaped("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c in keep or not _commands(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _commands(c: str) -> bool:
+    return unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in BIDIRECTIONAL
+
+
+class _Printable(ValueError):
+    """Error whose message names columns and levels, with what they would command escaped."""
+
+    def __str__(self) -> str:
+        return escaped(super().__str__(), keep="")
+
+
+class DataError(_Printable):
     """Input that no model can use: the message names the column, the values and the rows.
 
     Attributes
@@ -48,7 +84,7 @@ class DerivativeError(DataError):
     """A variable in which the design has no (finite) derivative."""
 
 
-class EstimationError(ValueError):
+class EstimationError(_Printable):
     """The data are well-formed, but the model has no estimate, or no unique one."""
 
 
@@ -134,4 +170,4 @@ def warn(message: str, category: type[Warning]) -> None:
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("glmclf", "functools"):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=depth)
+    warnings.warn(escaped(message, keep=""), category, stacklevel=depth)

@@ -1,5 +1,6 @@
 """`python -m glmclf`: what it prints, where, and with which exit status."""
 
+import csv
 import io
 import os
 import pathlib
@@ -825,7 +826,7 @@ def test_save_and_predict(shell, tmp_path):
     assert shell(*SPECTOR, "--save", saved)[0] == 0
     expected = glmclf.load(saved).predict(pd.read_csv(new))
     status, out, err = shell(*SPECTOR, "--predict", new)
-    found = pd.read_csv(io.StringIO(out), float_precision="round_trip")
+    found = datasets.read_csv(io.StringIO(out))
     assert (status, err) == (0, "") and found.columns.tolist() == ["GPA", "TUCE", "PSI", ".fitted", ".se_fit"]
     np.testing.assert_array_equal(found[".fitted"], expected)
     eta = -13.02135 + 2.826113 * 2.66 + 0.0951577 * 20  # coefficients as Greene prints them
@@ -834,6 +835,23 @@ def test_save_and_predict(shell, tmp_path):
     assert "Logit Regression Results" in out and to.read_text() == shell(*SPECTOR, "--predict", new)[1]
     status, out, err = shell("lda", "penguins", "species ~ bill_length_mm + sex", "--predict", "penguins")
     assert status == 0 and ".fitted_Adelie" in out.splitlines()[0] and len(out.splitlines()) == 345
+
+
+def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
+    """Texts that begin like formulas of spreadsheets have a quote before them, numbers stay."""
+    data, out_file = tmp_path / "data.csv", tmp_path / "out.csv"
+    notes = ["-c", "\x1b[2Jb"]
+    rows = [f"{'=1+1' if i % 3 else '@a'},{i % 7 - 3},{notes[i % 2]}" for i in range(60)]
+    data.write_text("\n".join(["y,x,+note", *rows]))
+    status, out, _ = shell("logit", data, "y ~ x", "--event", "=1+1", "--predict", data)
+    found = list(csv.reader(io.StringIO(out)))
+    assert status == 0 and found[0] == ["y", "x", "'+note", ".fitted", ".se_fit"]
+    assert found[1][:3] == ["'@a", "-3", "'-c"] and found[2][:3] == ["'=1+1", "-2", r"\x1b[2Jb"]
+    assert shell("logit", data, "y ~ x", "--event", "=1+1", "--predict", data, "--out", out_file)[0] == 0
+    assert out_file.read_text() == out
+    status, out, _ = shell("lda", data, "y ~ x", "--format", "csv")
+    cells = [cell for row in csv.reader(io.StringIO(out)) for cell in row]
+    assert status == 0 and not any(cell.startswith(("=", "@")) for cell in cells) and any("'=1+1" in c for c in cells)
 
 
 @pytest.mark.parametrize(("options", "words"), [

@@ -17,7 +17,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
-from glmclf.core.fit.offsets import centred
+from glmclf.core.fit.offsets import against_offset, centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
@@ -465,7 +465,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             if bias_reduction is not None:
                 from glmclf.core.fit.bias import reduce_bias
 
-                start = self._usual(places, shift) if start_params is None else self._flat(start_params)[places] + shift
+                usual = start_params is None
+                start = self._usual(places, shift, objective) if usual else self._flat(start_params)[places] + shift
                 return reduce_bias(bias_reduction, objective, start, **told)
             told |= {**solving, "refine": refine}
             return self._maximise(method, objective, start_params, places, shift, told)
@@ -538,12 +539,30 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             if found.fit.converged or found.fit.message == RAW or found.fit.iterations >= options["maxiter"]:
                 return found
         # restart at the usual start, as no step leads on from the one given
-        return estimate(method, objective, self._usual(places, shift), **options)
+        return estimate(method, objective, self._usual(places, shift, objective), **options)
 
-    def _usual(self, places: ndarray, shift: ndarray) -> ndarray:
-        """Usual start of a fit, with a shift that makes up for the centring of the offset; zeros stay zeros."""
+    def _usual(self, places: ndarray, shift: ndarray, objective: Any = None) -> ndarray:
+        """Usual start of a fit, with a shift that makes up for the centring of the offset; zeros stay zeros.
+
+        Where the offset moves slopes, the constant of the null model, which has none to take it up, is no start: slopes
+        that take up most of what is left of it in the `objective` are, or zeros.
+        """
+        away = None if objective is None else against_offset(objective)
+        if away is not None:
+            return away
+        if shift[self._slopes[places]].any():
+            return np.zeros(len(shift))
         start = self._start()[places]
         return start + shift if start.any() else start
+
+    @property
+    def _slopes(self) -> ndarray:
+        """Mask of the parameters that are no constants."""
+        slopes = np.ones((self._likelihood.n_eta, len(self.exog_names)), dtype=bool)
+        constant = self._rows.constant_column()
+        if constant is not None:
+            slopes[:, constant[0]] = False
+        return slopes.ravel()
 
     def _refuse_tiny(self, omitted) -> None:
         """Refuse columns "of zeros" that hold numbers whose squares underflow."""

@@ -129,7 +129,7 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     R, q = _restrictions(model, hypothesis)
     objective, shift = centred(model._objective(n_threads))
     usual = start_params is None
-    start = model._usual(slice(None), shift) if usual else model._flat(start_params) + shift
+    start = model._usual(slice(None), shift, objective) if usual else model._flat(start_params) + shift
     fewer = objective if shift.any() else model._objective(n_threads, distinct=True)
     part, basis, eta, constraint = _within(model, fewer, R, q, start, shift)
     with np.errstate(over="ignore", invalid="ignore"):

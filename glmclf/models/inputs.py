@@ -15,7 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
-from glmclf.checks import is_truth
+from glmclf.checks import check_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces
 from glmclf.core.design.sparse import Sparse
@@ -29,7 +29,7 @@ from glmclf.data.response.response import packed
 from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
-from glmclf.errors import DataError, FormulaError, InferenceWarning, warn
+from glmclf.errors import DataError, FormulaError, InferenceWarning, escaped, warn
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import enumerated, for_generative, names
 from glmclf.models.cov_keywords import Keywords, read_keywords
@@ -214,8 +214,7 @@ class Inputs:
     def _from_formula(
         cls, formula, data, namespace, *, subset=None, missing="default", trusted=True, **keywords
     ) -> Self:
-        if not is_truth(trusted):
-            raise TypeError(f"trusted={trusted!r}: True or False is wanted")
+        check_truth("trusted", trusted)
         self = cls.__new__(cls)
         source = as_source(data)
         coding, extras = self._split(keywords)
@@ -384,7 +383,7 @@ class Inputs:
         return self._rows_
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self._said}>"
+        return escaped(f"<{type(self).__name__}: {self._said}>")
 
     @property
     def _said(self) -> str:

@@ -14,7 +14,7 @@ from numpy import ndarray
 from scipy.special import stdtrit
 
 from glmclf.data.table.frame import quoted
-from glmclf.errors import DataError, FormulaError
+from glmclf.errors import DataError, FormulaError, escaped
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
 from glmclf.results.requires import Needs, check_needs, requires
@@ -66,7 +66,7 @@ class PooledTests:
         return pd.DataFrame(columns, index=self._index)
 
     def __repr__(self) -> str:
-        return self.summary_frame().to_string()
+        return escaped(self.summary_frame().to_string())
 
     def _repr_html_(self) -> str:
         return notebook(self.summary_frame())

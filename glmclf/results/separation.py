@@ -11,7 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES, first_of
-from glmclf.errors import DataWarning, warn
+from glmclf.errors import DataWarning, escaped, warn
 
 if TYPE_CHECKING:
     from glmclf.core.separation.cone import RecessionCone
@@ -120,7 +120,7 @@ class Separation:
         return (self.kind, self.response, self.n_rows, self.n, *self.columns)
 
     def __repr__(self) -> str:
-        return f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows"
+        return escaped(f"{self.kind} separation of {self.response}: {self._said()}; {self.n_rows} of {self.n} rows")
 
     def _said(self) -> str:
         words, names = [], self._diverging.names

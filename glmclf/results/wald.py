@@ -11,6 +11,7 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.checks import check_choice
+from glmclf.errors import escaped
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
 from glmclf.results.hypotheses.linear import constraints
@@ -41,7 +42,7 @@ class WaldInference:
     _cov: Covariance
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._said}>"
+        return escaped(f"<{type(self).__name__} of {self._said}>")
 
     @property
     def _said(self) -> str:

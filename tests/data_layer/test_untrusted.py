@@ -91,7 +91,7 @@ def test_every_model(model, of):
     for subset in ("x > @number", "x > -x.max()", "(x > 0) | (@twice(x) > 0)"):
         with pytest.raises(FormulaError):
             model.from_formula(f"{y} ~ x", of(), subset=subset, trusted=False)
-    with pytest.raises(TypeError, match="trusted='no'"):
+    with pytest.raises(ValueError, match="trusted='no'"):
         model.from_formula(f"{y} ~ x", of(), trusted="no")
     new = table().head(9)
     formula, subset = f"{y} ~ np.log(x**2 + 1) + k", "k < 4 and -2.0 < x"

@@ -12,6 +12,7 @@ from core import exact
 import glmclf
 from glmclf import CLogLog, Logit, MNLogit, Probit
 from glmclf.core.design import product
+from glmclf.errors import SeparationWarning
 
 MODELS = {"Logit": Logit, "Probit": Probit, "CLogLog": CLogLog}
 PARAMS, BSE = 12, 10  # correct digits aimed at
@@ -312,6 +313,37 @@ def test_a_constant_in_the_offset_moves_the_constant_alone(coding, reduction):
         slopes = [j for j in range(X.shape[1]) if not np.isin(X[:, j], (0, 1, 3)).all()]
         np.testing.assert_allclose(res.params.iloc[slopes], plain.params.iloc[slopes], rtol=1e-13)
         np.testing.assert_allclose(res.bse, plain.bse, rtol=1e-8)
+
+
+@pytest.mark.parametrize("reduction", [None, "firth"])
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+@pytest.mark.parametrize("size", [1e3, -1e5])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_offset_that_columns_explain_moves_their_coefficients_alone(model, reduction, size, seed):
+    """X b + X a = X (b + a): of levels of a factor, one of them separated for one seed, and of a slope."""
+    generator = np.random.default_rng(seed)
+    k, x = generator.integers(0, 3, 40), generator.normal(size=40)
+    X = np.column_stack([np.ones(40), x, k == 1, k == 2]).astype(float)
+    y = np.where((k == 1) & (seed == 2), 1, generator.random(40) < 0.5).astype(int)
+    if model == "MNLogit":
+        y *= generator.integers(1, 3, 40)
+    small = np.round(generator.normal(size=40), 3)
+    plain = quiet_or_separated(getattr(glmclf, model), y, X, small, reduction)
+    for a in ([0, 0, size, 0], [0, 0, size, 3 * size], [0, size, 0, 0]):
+        res = quiet_or_separated(getattr(glmclf, model), y, X, small + X @ a, reduction)
+        # of a slope, offset + X a is itself rounded to 1e-16 of the offset
+        rtol = 1e-9 if a[1] == 0 else 1e-6
+        away = np.reshape(a, (4, 1) if model == "MNLogit" else 4)
+        np.testing.assert_allclose(res.params.to_numpy() + away, plain.params, rtol, rtol * 10)
+        np.testing.assert_allclose(res.bse, plain.bse, rtol)
+        np.testing.assert_allclose(res.llf, plain.llf, rtol)
+
+
+def quiet_or_separated(model, y, X, offset, reduction):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SeparationWarning)
+        return model(y, X, offset=offset).fit(bias_reduction=reduction)
 
 
 def test_large_offsets_of_several_equations():

@@ -1,11 +1,13 @@
 """Large offsets: a typical value is taken out of them and given to the constant, where that is exact.
 
 An offset of a million beside a linear predictor of one leaves the predictor ten digits, since offset + X b is then a
-difference of large numbers. Where X a = 1 for some a, offset - c and b + c a are the same model without it.
+difference of large numbers. Where X a = 1 for some a, offset - c and b + c a are the same model without it. So are
+offset - X a and b + a for any a: an offset that differs by levels of a factor is taken out by the dummies.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,10 @@ from numpy import ndarray
 
 from glmclf.core.design.columns import expandable
 from glmclf.core.numerics.double_double import two_sum
+from glmclf.core.rows.blocks import linear
 
 MIN_TYPICAL_OFFSET = 8.0  # typical value of an offset from which centring is worth a pass over the rows
+MAX_GRID_STEPS = 2.0**50  # steps of a grid whose sums are exact
 
 
 def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
@@ -45,23 +49,118 @@ def centred(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarra
     less, shift = centring(objective, movable)
     if not shift.any():
         return objective, shift
-    blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, offset + less, w))
+    blocks = objective.blocks.map(lambda X, y, m, offset, w: (X, y, m, less(X, offset), w))
     return type(objective)(objective.likelihood, blocks, objective.unit), shift
 
 
-def centring(objective: Any, movable: ndarray | None = None) -> tuple[Any, ndarray]:
-    """What is added to the offset to centre it, and the shift (p,) of the parameters: zeros where it is left alone."""
+@dataclass(frozen=True)
+class CentredOffset:
+    """What is left of an offset: ``offset - typical - X levels``.
+
+    Attributes
+    ----------
+    typical : float or (q,) ndarray
+    levels : (k,) or (k, q) ndarray, optional
+    """
+
+    typical: Any = 0.0
+    levels: ndarray | None = None
+
+    def __call__(self, X: Any, offset: ndarray) -> ndarray:
+        """What is left of the offset of some rows."""
+        left = offset - self.typical
+        return left if self.levels is None else left - linear(X, self.levels)
+
+
+def centring(objective: Any, movable: ndarray | None = None) -> tuple[CentredOffset, ndarray]:
+    """What is left of the offset, and the shift (p,) of the parameters: zeros where it is left alone."""
     k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
-    nothing = 0.0, np.zeros(k * q)
+    offset = objective.blocks.arrays[3]
+    if offset is None or not k:
+        return CentredOffset(), np.zeros(k * q)
+    middle, spread = objective.blocks.middle(3)
+    c, shift = _typical(objective.blocks, middle, spread, movable)
+    one = offset.ndim == 1
+    left = CentredOffset(c[0] if one else c)
+    shift = np.outer(np.broadcast_to(c, q), shift)
+    if (np.abs(middle - c) + spread).max() >= MIN_TYPICAL_OFFSET:
+        levels = _levels(objective.blocks.map(lambda X, y, m, o, w: (X, left(X, o).reshape(X.shape[0], -1))), movable)
+        if levels is not None:
+            left = CentredOffset(left.typical, levels[:, 0] if one else levels)
+            shift = shift + np.broadcast_to(levels.T, shift.shape)
+    return left, shift.ravel()
+
+
+def against_offset(objective: Any) -> ndarray | None:
+    """A start (p,) whose X b takes up most of a large offset, by least squares; None where the offset is small, or
+    columns take up little of it.
+
+    At zeros such an offset decides every row, and no row tells the way from there.
+    """
+    k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
     if objective.blocks.arrays[3] is None or not k:
-        return nothing
-    c = np.array([_on_a_grid(*ends) for ends in zip(*objective.blocks.middle(3), strict=True)])
+        return None
+    rows = objective.blocks.map(lambda X, y, m, o, w: (X, o.reshape(X.shape[0], -1)))
+    most = _most(rows, CentredOffset())
+    if not MIN_TYPICAL_OFFSET <= most < np.inf:
+        return None
+    b = _least_squares(rows, np.ones(k, dtype=bool))
+    if not np.isfinite(b).all() or _most(rows, CentredOffset(0.0, b)) > 0.5 * most:
+        return None
+    return np.broadcast_to(-b.T, (q, k)).ravel()
+
+
+def _least_squares(blocks: Any, columns: ndarray) -> ndarray:
+    """Coefficients (k, q) of the offsets on some columns, those of the others 0."""
+    G = blocks.sum(lambda X, o: X.gram(np.ones(X.shape[0])))[np.ix_(columns, columns)]
+    moment = blocks.sum(lambda X, o: X.times(o))[columns]
+    scale = np.sqrt(np.diag(G))
+    scale[scale == 0] = 1.0
+    b = np.zeros((len(columns), moment.shape[1]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        G, moment = G / np.outer(scale, scale), moment / scale[:, None]
+    if np.isfinite(G).all() and np.isfinite(moment).all():
+        b[columns] = np.linalg.lstsq(G, moment, rcond=None)[0] / scale[:, None]
+    return b
+
+
+def _typical(blocks: Any, middle: ndarray, spread: ndarray, movable: ndarray | None) -> tuple[ndarray, ndarray]:
+    """Typical values that offsets lose without rounding, (q,), and coefficients (k,) of 1; zeros where there are none.
+    """
+    c = np.array([_on_a_grid(*ends) for ends in zip(middle, spread, strict=True)])
+    nothing = np.zeros(len(c)), np.zeros(blocks.arrays[0].shape[1])
     if not c.any():
         return nothing
-    less = -c if objective.blocks.arrays[3].ndim == 2 else -c[0]
-    rounded = objective.blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
-    a = None if rounded else _constant(objective.blocks.map(lambda X, *rest: (X,)), movable)
-    return nothing if a is None else (less, np.outer(np.broadcast_to(c, q), a).ravel())
+    less = -c if blocks.arrays[3].ndim == 2 else -c[0]
+    rounded = blocks.sum(lambda X, y, m, o, w: int(two_sum(o, np.broadcast_to(less, o.shape))[1].any()))
+    a = None if rounded else _constant(blocks.map(lambda X, *rest: (X,)), movable)
+    return nothing if a is None else (c, a)
+
+
+def _levels(blocks: Any, movable: ndarray | None) -> ndarray | None:
+    """Coefficients (k, q) of columns of -1, 0 and 1 that take most of the offsets without rounding; None without such.
+
+    Those of least squares, rounded to a grid as wide as what they leave, so that they have few digits.
+    """
+    rows = expandable(blocks)
+    other = rows.sum(lambda X, o: (lambda x: (x * x != np.abs(x)).sum(axis=0))(X.toarray()))
+    flags = (other == 0) & (True if movable is None else movable)
+    if not flags.any():
+        return None
+    levels = _least_squares(rows, flags)
+    grid = 2.0 ** np.ceil(np.log2(max(_most(rows, CentredOffset(0.0, levels)), 1.0)))
+    levels = np.round(levels / grid) * grid
+    less = CentredOffset(0.0, levels)
+    if not np.abs(levels).sum() <= MAX_GRID_STEPS * grid or _most(rows, less) > 0.5 * _most(rows, CentredOffset()):
+        return None
+    rounded = rows.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any()))
+    return None if rounded else levels
+
+
+def _most(blocks: Any, less: CentredOffset) -> float:
+    """Largest of the absolute values that are left of the offsets."""
+    middle, spread = blocks.map(lambda X, o: (X, less(X, o))).middle(1)
+    return float((np.abs(middle) + spread).max())
 
 
 def _on_a_grid(middle: float, spread: float) -> float:

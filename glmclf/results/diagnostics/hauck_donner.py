@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES
+from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centring
 from glmclf.core.rows.blocks import Blocks
@@ -96,11 +97,14 @@ def expected_covariance(res: Any) -> ndarray:
 def undecided_rows(res: Any) -> Blocks:
     """Blocks of the design, in the fit's coordinates and as given, trials, offset, weights; without decided rows."""
     model, found, basis = res.model, res._state.estimate, res._state.basis
-    less, shift = centring(model._objective(columns=res._state.columns))
+    columns = res._state.columns
+    less, shift = centring(model._objective(columns=columns))
     blocks = model._objective(distinct=found.is_finite and not shift.any()).blocks
 
     def both(X, y, m, offset, w):
-        return X if basis is None else rotated(X, basis), X, m, None if offset is None else offset + less, w
+        own = X if less.levels is None else some_columns(X, columns)
+        left = None if offset is None else less(own, offset)
+        return X if basis is None else rotated(X, basis), X, m, left, w
 
     if found.is_finite:
         blocks = blocks.map(both)

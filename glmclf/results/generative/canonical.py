@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from glmclf.core.rows.asked import named
+from glmclf.errors import escaped
 from glmclf.inference.generative.canonical import Canonical
 from glmclf.results.tables.frames import notebook
 
@@ -66,7 +67,7 @@ class CanonicalTables:
         return table.join(self.tests)
 
     def __repr__(self) -> str:
-        return f"{self._functions()}\n\nstandardised coefficients\n{self.standardised}"
+        return escaped(f"{self._functions()}\n\nstandardised coefficients\n{self.standardised}")
 
     def _repr_html_(self) -> str:
         return notebook(self._functions(), "standardised coefficients", self.standardised)

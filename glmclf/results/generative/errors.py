@@ -11,7 +11,7 @@ from numpy import ndarray
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
-from glmclf.errors import InferenceWarning, warn
+from glmclf.errors import InferenceWarning, escaped, warn
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative.discriminant import ErrorRates, ErrorSums, decisions
 from glmclf.inference.generative.naive_bayes import log_joint_without
@@ -84,7 +84,7 @@ class ErrorTables:
         self.by_class = pd.DataFrame(by_class, index=levels)
 
     def __repr__(self) -> str:
-        return repr(self.rates)
+        return escaped(repr(self.rates))
 
     def _repr_html_(self) -> str:
         return notebook(self.rates)

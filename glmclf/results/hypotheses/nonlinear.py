@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.errors import escaped
 from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
 from glmclf.inference.hypotheses.records import WaldTest, f_tail
@@ -93,7 +94,7 @@ class NonlinearTest:
         return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
     def __repr__(self) -> str:
-        return "\n".join([self.summary_frame().to_string(), *self._foot])
+        return escaped("\n".join([self.summary_frame().to_string(), *self._foot]))
 
     @property
     def _foot(self) -> list[str]:

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.core.numerics import seeds
-from glmclf.errors import DataError
+from glmclf.errors import DataError, escaped
 from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
 from glmclf.results.tables.frames import notebook
@@ -62,7 +62,7 @@ class PairwiseTests:
         return self.result_frame.copy()
 
     def __repr__(self) -> str:
-        return f"{self.result_frame.to_string()}\n{self._foot}"
+        return escaped(f"{self.result_frame.to_string()}\n{self._foot}")
 
     @property
     def _foot(self) -> str:

@@ -11,7 +11,7 @@ from numpy import ndarray
 from scipy.special import ndtr
 
 from glmclf.checks import check_choice, check_whole
-from glmclf.errors import InferenceWarning, warn
+from glmclf.errors import InferenceWarning, escaped, warn
 from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
@@ -75,7 +75,7 @@ class Calibration:
         )
 
     def __repr__(self) -> str:
-        return f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:z.4f}'.format)}"
+        return escaped(f"Calibration of {self.levels}\n{self.summary_frame().to_string(float_format='{:z.4f}'.format)}")
 
     def _repr_html_(self) -> str:
         return notebook(f"Calibration of {self.levels}", self.summary_frame(), digits="z.4f")

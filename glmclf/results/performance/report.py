@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_number
+from glmclf.errors import escaped
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy
 from glmclf.inference.performance.accuracy import Measure
@@ -54,7 +55,7 @@ class ClassificationReport:
         if self.by_class is not None:
             parts.append(self.by_class["estimate"].unstack("measure", sort=False))
         words = [part.to_string(float_format="{:.4f}".format) for part in parts]
-        return "\n\n".join([self.table.to_string(float_format="{:.15g}".format), *words])
+        return escaped("\n\n".join([self.table.to_string(float_format="{:.15g}".format), *words]))
 
     def _repr_html_(self) -> str:
         classes = [] if self.by_class is None else [self.by_class["estimate"].unstack("measure", sort=False)]

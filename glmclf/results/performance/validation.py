@@ -17,6 +17,7 @@ from glmclf.errors import (
     InferenceWarning,
     PerfectSeparationError,
     SingularCovarianceError,
+    escaped,
     warn,
     without_warnings,
 )
@@ -57,7 +58,7 @@ class Validation:
         self.table = pd.DataFrame(columns, index=pd.Index(found.names, name="measure"))
 
     def __repr__(self) -> str:
-        return f"{self._head}\n{self.table.to_string(float_format='{:z.4f}'.format)}"
+        return escaped(f"{self._head}\n{self.table.to_string(float_format='{:z.4f}'.format)}")
 
     @property
     def _head(self) -> str:

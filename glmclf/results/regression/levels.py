@@ -11,6 +11,7 @@ from scipy.special import expit
 
 from glmclf.checks import check_choice
 from glmclf.data.table.frame import labels
+from glmclf.errors import escaped
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
@@ -368,7 +369,7 @@ class Equation(StatsmodelsStyle):
     use_t = False
 
     def __repr__(self) -> str:
-        return f"<Equation of {self.level} against {self.model.reference}, {len(self.params)} coefficients>"
+        return escaped(f"<Equation of {self.level} against {self.model.reference}, {len(self.params)} coefficients>")
 
     def __init__(self, res: Any, j: int, level):
         self.level, self.model, k = level, res.model, res.model.K

@@ -15,6 +15,7 @@ from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate
 from glmclf.core.rows.asked import named
 from glmclf.data.table.frame import labels
+from glmclf.errors import escaped
 from glmclf.results.tables.frames import notebook
 
 
@@ -95,7 +96,7 @@ class RegularizationPath:
         return pd.concat([self.llf, self.edf, self.nonzero, self.converged], axis=1)
 
     def __repr__(self) -> str:
-        return f"<{self._head}>\n{self.table()}"
+        return escaped(f"<{self._head}>\n{self.table()}")
 
     @property
     def _head(self) -> str:
@@ -161,7 +162,7 @@ class RegularizationCV:
         return self.path.at(alpha)
 
     def __repr__(self) -> str:
-        return f"<{self._head}>\n{self.cv}"
+        return escaped(f"<{self._head}>\n{self.cv}")
 
     @property
     def _head(self) -> str:

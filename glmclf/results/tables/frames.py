@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.likelihood.links import RELATIVE_RISK
+from glmclf.errors import escaped
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ class WholeFrame(pd.DataFrame):
 
     def __repr__(self) -> str:
         with pd.option_context(*PRINTED_WHOLE):
-            return "\n".join([repr(self._with_counts()), *self.attrs.get("notes", ())])
+            return escaped("\n".join([repr(self._with_counts()), *self.attrs.get("notes", ())]))
 
     def _repr_html_(self) -> str:
         with pd.option_context(*PRINTED_WHOLE):
             table = self._with_counts()._repr_html_()
-        return "\n".join([table, *(f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))])
+        notes = (f"<p>{html.escape(note, quote=False)}</p>" for note in self.attrs.get("notes", ()))
+        return escaped("\n".join([table, *notes]))
 
 
 COUNTS = ("df", "k_params", "parameters", "nobs")  # columns of whole numbers, which NaN makes floats
@@ -133,10 +135,11 @@ def notebook(*parts: str | pd.DataFrame | pd.Series, digits: str | None = None) 
     """Render texts and tables below each other as HTML, for the `_repr_html_` of a result."""
     form = None if digits is None else f"{{:{digits}}}".format
     tables = (part.to_frame() if isinstance(part, pd.Series) else part for part in parts)
-    return "\n".join(
+    found = "\n".join(
         f"<p>{html.escape(part, quote=False)}</p>" if isinstance(part, str) else part.to_html(float_format=form)
         for part in tables
     )
+    return escaped(found)
 
 
 class FrameShown:

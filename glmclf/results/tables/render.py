@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from glmclf.checks import true_or_false
+from glmclf.errors import escaped
 
 RULE_WIDTH = 78
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # of what spreadsheets evaluate
+PLAIN_NUMBER = re.compile(r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)?\s*[*%]*", re.I)  # a lone sign, too
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -44,11 +47,13 @@ def width(text: str) -> int:
 
 
 def plain(text: Any) -> str:
-    """Text on one line: control characters, which would break any table, become spaces."""
-    text = str(text)
-    if text.isprintable():
-        return text
-    return "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    """Text on one line: control characters, which would break any table or command a terminal, are escaped."""
+    return escaped(str(text), keep="")
+
+
+def in_csv(text: str) -> str:
+    """Text as a cell of CSV, with a quote before what a spreadsheet would read as a formula, which no number is."""
+    return f"'{text}" if text.startswith(FORMULA) and not PLAIN_NUMBER.fullmatch(text) else text
 
 
 def latex(text: str) -> str:
@@ -251,7 +256,7 @@ class TableFormats:
 
     # ---------------------------------------------------------------------------------------------- CSV, Markdown
     def as_csv(self, **_: Any) -> str:
-        """The table as comma-separated values, quoted where a text holds a comma."""
+        """The table as comma-separated values, quoted where a text holds a comma; no cell is a formula."""
         rows = [line.spread(again=line.header) for line in self._lines()]
         return _csv([[plain(self.title)], *rows] if self.title else rows)
 
@@ -365,7 +370,8 @@ class SummaryFormats:
         Returns
         -------
         str
-            The numbers as printed; texts with commas are quoted.
+            The numbers as printed; texts with commas are quoted, those like formulas of spreadsheets have a quote
+            before them.
         """
         text = "\n".join(table.as_csv() for table in self.tables)
         notes = _csv([[line] for line in self._notes()])
@@ -416,7 +422,7 @@ def _wrap(row: _Line, size: int) -> list[_Line]:
 
 def _csv(rows: list[list[str]]) -> str:
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows([[in_csv(cell) for cell in row] for row in rows])
     return out.getvalue().rstrip("\n")
 
 

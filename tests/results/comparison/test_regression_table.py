@@ -349,7 +349,8 @@ def test_html_reads_back(odd, expected):
 def test_csv_reads_back(odd, expected):
     rows = list(csv.reader(io.StringIO(odd.tables[0].as_csv())))
     assert rows[0] == [ODD[1]] and rows[1] == ["", ODD[0], ODD[1], ODD[1]] and {len(row) for row in rows[1:]} == {4}
-    assert [row[0] for row in rows[1:]] == [row[0] for row in expected]
+    quoted = {"= 1": "'= 1", "- 2": "'- 2"}  # a spreadsheet would evaluate them
+    assert [row[0] for row in rows[1:]] == [quoted.get(row[0], row[0]) for row in expected]
 
 
 def test_markdown_reads_back(odd, expected):
