@@ -97,11 +97,12 @@ table = pd.DataFrame({
     "95 % interval": [f"{a:.2f} to {b:.2f}" for a, b in zip(ratios[low], ratios[high], strict=True)],
     "p": ["< 0.001" if p < 0.001 else f"{p:.3f}" for p in ratios["P>|z|"]],
 }).drop("Intercept").rename({
-    "selfLR": "a step to the right (of 6)", "educ": "a step of education (of 6)", "income": "ten classes of income",
-    "age": "ten years of age"})
+    "selfLR": "a step to the right (of 6)", "educ": "a step of education (of 6)",
+    "income (per 10)": "ten classes of income",
+    "age (per 10)": "ten years of age"})
 print(table)
 
-income = ratios.loc["income"]
+income = ratios.loc["income (per 10)"]
 share = prediction["predicted"].xs("Republican", level="level")
 print(f"Among {res.nobs:.0f} Americans asked in 1996, ten classes more of income multiply the ratio of Republicans to "
       f"Democrats by {income.iloc[0]:.1f} (robust 95 % interval {income[low]:.1f} to {income[high]:.1f}) at the same "
