@@ -17,7 +17,7 @@ import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import AT, MATHEMATICS, Query
-from glmclf.data.formula.operators import by_words, grown, growth, signed
+from glmclf.data.formula.operators import GROWING, by_words, grown, growth, signed
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, FormulaError
 
@@ -36,7 +36,6 @@ _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_GROWING = {ast.Mult: "*", ast.Pow: "**"}  # whole numbers would wrap around in silence
 _LISTS = (ast.List, ast.Tuple)
 
 
@@ -176,8 +175,8 @@ class _Condition:
             return _OPERATIONS[type(node.op)](self._number(node.operand))
         if isinstance(node, ast.BinOp):
             left, right = self._number(node.left), self._number(node.right)
-            if type(node.op) in _GROWING:
-                return grown(_GROWING[type(node.op)], ast.unparse(node), left, right)
+            if type(node.op) in GROWING:
+                return grown(GROWING[type(node.op)], ast.unparse(node), left, right)
             if type(node.op) in _OPERATIONS:
                 return _OPERATIONS[type(node.op)](left, right)
         if isinstance(node, ast.Call):

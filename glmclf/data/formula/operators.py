@@ -30,7 +30,7 @@ BIT_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
     ast.RShift: (">>", operator.rshift),
     ast.Invert: ("~", operator.invert),
 }
-_GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
+GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
 GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
 MAX_BITS = 4096  # of a constant that a formula may compute
 BIT_FUNCTIONS = dict(BIT_SIGNS.values())
@@ -58,7 +58,7 @@ def compiled(code: str) -> CodeType:
     """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `COMBINED`, its products
     and powers calls of `grown` by the name `GROWN`."""
     tree = ast.parse(code, mode="eval")
-    if any(isinstance(node, (*BIT_SIGNS, *_GROWING, ast.Call)) for node in ast.walk(tree)):
+    if any(isinstance(node, (*BIT_SIGNS, *GROWING, ast.Call)) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Guarded().visit(tree))
     return compile(tree, "<formula>", "eval")
 
@@ -81,8 +81,8 @@ class _Guarded(ast.NodeTransformer):
         return ast.Call(ast.Name(GROWN, ast.Load()), [*words, *map(self.visit, operands)], [])
 
     def _call(self, node: ast.expr, op: ast.AST, operands: list[ast.expr]) -> ast.AST:
-        if type(op) in _GROWING:
-            return self._grown(_GROWING[type(op)], node, operands)
+        if type(op) in GROWING:
+            return self._grown(GROWING[type(op)], node, operands)
         if type(op) not in BIT_SIGNS:
             return self.generic_visit(node)
         words = [ast.Constant(BIT_SIGNS[type(op)][0]), ast.Constant(ast.unparse(node))]
