@@ -51,6 +51,7 @@ from glmclf.models.fit_options import (
     check_refine,
     keeps_options,
     solver_options,
+    wide_offset,
     with_flic,
 )
 from glmclf.models.inputs import Inputs
@@ -652,9 +653,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         try:
             _ = fit.evaluation.factor
         except np.linalg.LinAlgError:
+            advice = wide_offset(self) or "Check the scale of the regressors and the offset, or start elsewhere."
             raise EstimationError(
                 f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
-                "there: no standard errors exist. Check the scale of the regressors and the offset, or start elsewhere."
+                f"there: no standard errors exist. {advice}"
             ) from None
         if found.vanished and fit.converged and not rests_on_few_rows(found, objective):
             scale = np.max([x.largest() for x, *_ in objective.blocks], axis=0)

@@ -23,7 +23,7 @@ from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, 
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Covariance
 from glmclf.inference.hypotheses.wald import linear_restrictions
 from glmclf.models.cov_keywords import Keywords, row_covariance
-from glmclf.models.fit_options import check_converged, check_options
+from glmclf.models.fit_options import check_converged, check_options, wide_offset
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.omitted import combination
 from glmclf.results.regression.constrained import said
@@ -139,9 +139,10 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     try:
         _ = CholeskyFactor(part.Q.T @ fit.evaluation.information @ part.Q) if len(eta) else None
     except np.linalg.LinAlgError:
+        advice = wide_offset(model) or "Check the scale of the regressors, or start elsewhere."
         raise EstimationError(
             f"{method} under {constraint}: {fit.message} after {fit.iterations} iterations, and the information matrix "
-            "is singular there: no standard errors exist. Check the scale of the regressors, or start elsewhere."
+            f"is singular there: no standard errors exist. {advice}"
         ) from None
     check_converged(fit, method, objective.unit)
     found = ConstrainedEstimate(fit, basis, constraint=constraint)

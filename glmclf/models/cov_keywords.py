@@ -24,7 +24,7 @@ from glmclf.inference.covariance.types import (
     covariance,
     spread,
 )
-from glmclf.models.fit_options import check_seed
+from glmclf.models.fit_options import check_seed, wide_offset
 
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
@@ -129,10 +129,13 @@ def row_covariance(
         raise EstimationError(str(refusal).replace("{rows}", named)) from None
     except np.linalg.LinAlgError:
         largest = model._rows.largest()
-        raise EstimationError(
-            f'cov_type="{cov_type}": the information matrix is singular at the estimate: no standard errors exist. '
+        advice = wide_offset(model) or (
             "Check the offset and the scale of the regressors, of which "
             f'"{model.exog_names[int(largest.argmax())]}" has the largest numbers, up to {largest.max():.3g}'
+        )
+        raise EstimationError(
+            f'cov_type="{cov_type}": the information matrix is singular at the estimate: no standard errors exist. '
+            f"{advice}"
         ) from None
 
 

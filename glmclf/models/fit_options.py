@@ -22,6 +22,7 @@ from glmclf.inference.covariance.types import MODEL_BASED, REFITS
 if TYPE_CHECKING:
     from glmclf.core.fit.bias import ReducedEstimate
 
+WIDE_OFFSET = 30.0  # range of an offset, at one of whose ends every probability is within 1e-6 of 0 or 1
 MAX_DISTANCE = 1.0  # standard errors from the maximum, beyond which an unpolished estimate is warned of
 
 
@@ -76,6 +77,28 @@ def check_refine(refine: Any, bias_reduction: str | None) -> None:
         raise NotImplementedError(
             f'refine=True with bias_reduction="{bias_reduction}": digits are kept unless the design is large'
         )
+
+
+def wide_offset(model: Any) -> str:
+    """Sentence that names an offset so wide that it decides rows, with its ends and what to do; "" of another."""
+    if not model._has_offset:
+        return ""
+    name, rows, blocks = model._names["offset"], model._rows, model._objective().blocks
+    if blocks.streamed:
+        middle, spread = blocks.middle(3)
+        ends, where = (float((middle - spread).min()), float((middle + spread).max())), ("", "")
+    else:
+        o = np.asarray(blocks.arrays[3]).reshape(rows.offset.shape[0], -1)
+        places = [int(f(o)) // o.shape[1] for f in (np.argmin, np.argmax)]
+        ends = float(o.min()), float(o.max())
+        where = tuple(f" ({rows.named(np.array([i]))})" for i in places)  # type: ignore[assignment]
+    if not ends[1] - ends[0] > WIDE_OFFSET:
+        return ""
+    return (
+        f'The offset "{name}" runs from {ends[0]:.4g}{where[0]} to {ends[1]:.4g}{where[1]}, so wide that it decides '
+        "outcomes by itself: check its unit (it is added to the linear predictor, so that an exposure enters as its "
+        "logarithm), or leave out the rows at its ends"
+    )
 
 
 def check_converged(fit: Any, method: str, unit: float) -> None:

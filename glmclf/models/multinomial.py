@@ -18,6 +18,7 @@ from glmclf.core.rows.asked import named
 from glmclf.data.response.response import MultinomialResponse
 from glmclf.errors import DataError, EstimationError
 from glmclf.models.base import Model, check_prediction
+from glmclf.models.fit_options import wide_offset
 from glmclf.models.levelled import LevelledModel
 from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
@@ -304,7 +305,8 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         objective, shift = self._without_regressors()
         fit = estimate("newton", objective, start - objective.blocks.middle(3)[0]).fit
         if not fit.converged:
-            raise EstimationError(f"the model of {self.endog_names} with constants and the offset alone: {fit.message}")
+            model = f"the model of {self.endog_names} with constants and the offset alone"
+            raise EstimationError(f"{model}: {fit.message}. {wide_offset(self)}")
         return fit.theta - shift
 
     def _start(self) -> ndarray:

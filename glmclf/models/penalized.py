@@ -30,6 +30,7 @@ from glmclf.errors import (
     PerfectSeparationError,
     warn,
 )
+from glmclf.models.fit_options import wide_offset
 from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs
 from glmclf.models.penalty_options import (
@@ -399,10 +400,13 @@ class Regularization(Inputs):
                 raise np.linalg.LinAlgError
             return found
         except np.linalg.LinAlgError:
+            why = wide_offset(self) or (
+                "alpha is too small for columns that are combinations of others, or for coefficients of every level "
+                "(symmetric=True). Raise alpha, or use fit()"
+            )
             raise EstimationError(
                 f"fit_regularized: {fit.message} after {fit.iterations} iterations, and the information with the "
-                "penalty is singular to rounding: alpha is too small for columns that are combinations of others, or "
-                "for coefficients of every level (symmetric=True). Raise alpha, or use fit()"
+                f"penalty is singular to rounding: {why[0].lower() + why[1:]}"
             ) from None
 
     def _check_free(

@@ -7,7 +7,7 @@ from bad_input.refusal import refused
 from properties.toys import MODELS, close, fit, make, models, shared, toy
 
 import glmclf
-from glmclf.errors import DataError
+from glmclf.errors import DataError, EstimationError
 
 
 @models
@@ -125,3 +125,15 @@ def test_what_numpy_would_turn_into_numbers(make_fit, values):
             with refused("off", error=DataError) as caught:
                 call()
             assert "number" in str(caught.value) or "complex" in str(caught.value), name
+
+
+@pytest.mark.parametrize("reduction", [None, "firth"])
+@pytest.mark.parametrize("model", ["Logit", "CLogLog", "MNLogit"])
+def test_an_offset_that_decides_the_rows(model, reduction):
+    """Thousands at random, which no coefficient takes up: the error names the offset, its ends and their rows."""
+    generator = np.random.default_rng(7)
+    z, y = 1000 * generator.normal(size=40), generator.integers(0, 3 if model == "MNLogit" else 2, 40)
+    data = pd.DataFrame({"y": y, "x": generator.normal(size=40), "o": z}, index=[f"r{i}" for i in range(40)])
+    rows = [repr(data.index[z.argmin()]), repr(data.index[z.argmax()])]
+    with refused('The offset "o"', f"{z.min():.4g}", f"{z.max():.4g}", *rows, "unit", error=EstimationError):
+        getattr(glmclf, model).from_formula("y ~ x", data, offset="o").fit(bias_reduction=reduction)

@@ -11,8 +11,9 @@ from references import model_keywords, reference
 from scipy import optimize, special
 
 import glmclf
-from glmclf import Logit, datasets
+from glmclf import Logit, MNLogit, datasets
 from glmclf.errors import DataError
+from glmclf.inference.profile.penalised import search_seconds
 
 DROP = 3.841458820694124  # chi-squared(1; 0.95)
 
@@ -356,3 +357,16 @@ def test_without_rows(tmp_path):
     res.remove_data()
     refused(DataError, lambda: res.conf_int(method="profile"), "rows")
     assert np.isfinite(expected.to_numpy()).all()
+
+
+def test_what_would_take_hours_is_not_begun():
+    """Of 120 parameters of a penalised likelihood one alone takes half a minute; 10 take seconds."""
+    generator = np.random.default_rng(0)
+    X, y = np.column_stack([np.ones(1000), generator.normal(size=(1000, 11))]), generator.integers(0, 11, 1000)
+    res = MNLogit(y, X).fit(bias_reduction="firth")
+    for of in (res, res.rebase(2)):
+        with pytest.raises(NotImplementedError, match=r'120 profiles.*1000 rows.*hours.*method="wald".*anova'):
+            of.conf_int(method="profile")
+    with pytest.raises(NotImplementedError, match=r"^odds_ratios\("):
+        res.odds_ratios(method="profile")
+    assert search_seconds(300, 10, 1) < 10 < 1800 < search_seconds(1000, 120, 10)

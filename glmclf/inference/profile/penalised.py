@@ -30,6 +30,9 @@ CLOSE_SHARE_OF_DROP = 0.1  # share of the drop that is left where the end is clo
 AXES_TRIED = 6  # axes of the covariance, the longest, along which a search begins anew
 START_DISTANCE = 4.0  # standard errors from which a search begins anew
 RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE = (2.0, 6.0, 20.0), 12  # standard errors, random points of each
+# what intervals of all parameters take, within a factor of two: evaluations for each, and seconds of an evaluation
+EVALUATIONS, EVALUATIONS_PER_PARAMETER = 600, 13
+SECONDS_OF_AN_EVALUATION, SECONDS_OF_A_NUMBER = 3e-4, 1.5e-8
 MAX_ROWS_FOR_SUBSETS, SUBSETS_TRIED, STARTS_KEPT = 1000, 100, 10
 
 
@@ -216,6 +219,15 @@ class PenalisedProfile(Profile):
             place = self._highest(float(at), self._starts(float(at), known))
             known += [] if place is None else [place]
         return None if place is None else self._verified(c, place)
+
+
+def search_seconds(n: int, p: int, q: int) -> float:
+    """Seconds that the intervals of all of p parameters of q equations take with n rows, roughly.
+
+    Each search ends, but the number of its evaluations grows with p, and so does what one of them takes.
+    """
+    evaluation = SECONDS_OF_AN_EVALUATION + SECONDS_OF_A_NUMBER * n * p * q
+    return p * (EVALUATIONS + EVALUATIONS_PER_PARAMETER * p) * evaluation
 
 
 class _Path:

@@ -143,8 +143,9 @@ class LikelihoodTests:
         ValueError
             Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge.
         NotImplementedError
-            Profile of a robust covariance, of a penalised fit, or of a bias reduction that maximises no likelihood; any
-            interval after a lasso, and of a penalised pseudo-likelihood.
+            Profile of a robust covariance, of a penalised fit, or of a bias reduction that maximises no likelihood; of
+            bias_reduction="firth" with so many parameters that it would take more than half an hour; any interval after
+            a lasso, and of a penalised pseudo-likelihood.
         DataError
             Profile of a result whose rows were removed or not saved.
 

@@ -26,15 +26,17 @@ from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.profile.likelihood import Profile
-from glmclf.inference.profile.penalised import PenalisedProfile
+from glmclf.inference.profile.penalised import PenalisedProfile, search_seconds
 from glmclf.results.regression.criterion import penalised_objective
 from glmclf.results.requires import Needs, check_needs
 
+MAX_SEARCH_SECONDS = 1800.0  # roughly, from which intervals of a penalised likelihood are not begun
 
 def profile_intervals(res: Any, alpha: float) -> pd.DataFrame:
     """See `LikelihoodTests.conf_int`."""
     _check_profile(res)
     alpha = check_alpha(alpha)
+    _refuse_hours(res)
     p, omitted = len(res._state.theta), res._state.omitted
     gone = np.zeros(p, dtype=bool) if omitted is None else omitted
     ends = [(np.nan, np.nan) if gone[j] else _ends(res, j, alpha) for j in range(p)]
@@ -58,6 +60,21 @@ def _check_profile(res: Any) -> None:
             'robust standard errors do not. Use method="wald", or with_cov("nonrobust") first'
         )
     _ = res.model._rows
+
+
+def _refuse_hours(res: Any) -> None:
+    """Refuse the intervals of a penalised likelihood that would take hours."""
+    if not isinstance(res._state.estimate, ReducedEstimate):
+        return
+    n, p, q = len(res.model._rows), len(res._state.places), res.model._likelihood.n_eta
+    seconds = search_seconds(n, p, q)
+    if seconds > MAX_SEARCH_SECONDS:
+        raise NotImplementedError(
+            f'{asked_for().rstrip("()")}(method="profile") of a fit with bias_reduction="firth": the search for the '
+            f"ends of {p} profiles of a penalised likelihood with {n} rows would take about {seconds / 3600:.2g} "
+            f"hours, and what takes more than {MAX_SEARCH_SECONDS / 60:g} minutes is not begun. Use "
+            'method="wald"; penalised likelihood ratio tests of single terms are anova(type=3)'
+        )
 
 
 def _ends(res: Any, j: int, alpha: float) -> tuple[float, float]:
