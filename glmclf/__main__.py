@@ -469,6 +469,11 @@ def value_in_shell(text: str | None) -> list[str]:
     return [f'"{text}"' if not text or set(text) & set(" \t'();&|<>*$`") else text]
 
 
+def _same_file(path: str, *others: str | None) -> bool:
+    """Whether a path is one of some others."""
+    return os.path.realpath(path) in [os.path.realpath(other) for other in others if other]
+
+
 def misfit(args: argparse.Namespace) -> str | None:
     """Error message for a combination of options that do not go together, or None."""
     for name in OPTIONS:
@@ -484,6 +489,8 @@ def misfit(args: argparse.Namespace) -> str | None:
         return f"{spelled(name)} is for {', '.join(models)}; {args.model} has no such option"
     if args.out and not args.predict:
         return "--out is for --predict NEW"
+    if args.save and _same_file(args.save, args.data, args.predict, args.out):
+        return f"--save {args.save!r} is the name of another file of this command"
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:

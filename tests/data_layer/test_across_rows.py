@@ -533,10 +533,10 @@ def test_dates_go_by_place_and_not_by_labels_of_rows(table, code, by_hand, model
 def test_rows_of_the_callers_are_not_matched_by_labels(table):
     turned = table.dropna().iloc[::-1]
     known = glmclf.Logit.from_formula("y ~ v", turned.assign(v=turned.x + turned.z)).fit()
-    for code in ("I(x + turned.z)", "I(x.abs() + turned['z'])", "x.where(turned.z > 0, 0)"):
+    for code in ("I(x.abs() + turned['z'])", "x.where(turned.z > 0, 0)", "x.add(turned.z)"):
         with pytest.raises(glmclf.errors.DataError, match=r"turned.*labels of rows.*to_numpy\(\)"):
             glmclf.Logit.from_formula(f"y ~ {code}", turned)
-    for code in ("I(x + turned.z.to_numpy())", "I(x + turned.z.values)", "I(x + z)"):
+    for code in ("I(x + turned.z)", "I(x + turned.z.to_numpy())", "I(x + turned.z.values)", "I(x + z)"):
         found = glmclf.Logit.from_formula(f"y ~ {code}", turned).fit()
         np.testing.assert_allclose(found.params, known.params, rtol=1e-9)
     mean = glmclf.Logit.from_formula("y ~ I(x - turned.x.mean())", turned).fit()

@@ -248,6 +248,7 @@ def test_what_takes_all_memory_is_refused_at_once(code, words):
         ("I(i**6)", lambda i: float(i**6)),
         ("I(i**3 * i**3 * i**3)", lambda i: float(i**9)),
         ("np.power(i, 5)", lambda i: float(i**5)),
+        ("np.square(i**4)", lambda i: float(i**8)),
         ("I(i * 10**18)", lambda i: float(i * 10**18)),
         ("I(i**-2)", lambda i: 1 / i**2),
         ("I(i * 3 + 2**3)", lambda i: float(3 * i + 8)),

@@ -20,7 +20,8 @@ def table():
     })
     frame["lost"] = frame.x.where(G.random(N) < 0.8)
     frame["maybe"] = frame.flag.astype("boolean").where(G.random(N) < 0.8)
-    return frame.assign(y=np.resize([0, 1, 1, 0, 0, 1, 0], N), three=np.resize(["u", "v", "w", "v"], N))
+    frame = frame.assign(y=np.resize([0, 1, 1, 0, 0, 1, 0], N), three=np.resize(["u", "v", "w", "v"], N))
+    return frame.rename_axis("row")
 
 
 SAME_AS_PANDAS = [
@@ -28,7 +29,7 @@ SAME_AS_PANDAS = [
     "`odd name` > 0", "text == 'n'", "text != 'it is #1'", "g == 'a'", "g in ['a', 'c']",
     "g not in ('a', 'c')", "k == [1, 2]", "k != [1, 2]", "-1 < x < 1", "-1 < x <= k < 3", "k % 2 == 1", "k // 2 > 0",
     "x ** 2 < 1", "x * 2 - 1 > -k / 3", "sqrt(x * x) > 0.5", "log(x) < 0", "lost > 0", "lost == lost",
-    "day > '2020-02-01'", "flag == True", "text > g", "+x >= `odd name`",
+    "day > '2020-02-01'", "flag == True", "text > g", "+x >= `odd name`", "abs(x) > 1", "index > 5", "row < 100",
 ]
 
 
@@ -54,7 +55,7 @@ def test_conditions_with_functions_of_numpy():
 @pytest.mark.parametrize("text", [
     "(x > 0) & (text != '`') | (@os.system('touch RAN') == 7) | (text == '`')", "@os.system('x') == 0", "@y > 1",
     "x.__class__ == 0", "x.to_csv('RAN') > 0", "x.rank() > 3", "x[0] > 1", "__import__('os').system('x')", "open('x')",
-    "[v for v in x]", "(lambda: x)()", "(y := 3)", "f'{x}' == 'a'", "x if k else y", "index > 3", "nothing > 1",
+    "[v for v in x]", "(lambda: x)()", "(y := 3)", "f'{x}' == 'a'", "x if k else y", "nothing > 1",
     "np.load('RAN')", "np.add(x, x, x) > 0", "numpy.save('RAN', x)", "getattr(x, 'index') > 1", "C(x) > 1", "bs(x) > 1",
     "x", "x + 1", "3", "True", "x and k > 1", "not k", "~k", "k & 1", "k ^ 1 == 2", "text * 10**9 == 'a'",
     "'a' * 10**9 == text", "9 ** 9 ** 9 ** 9 > x", "g ** 2 > 1", "x > 'a'", "k in x", "1 in [1]",
@@ -97,6 +98,48 @@ def test_every_model(model, of):
     closed = model.from_formula(formula, of(), subset=subset, trusted=False).fit()
     ours = model.from_formula(formula, of(), subset=subset).fit()
     np.testing.assert_array_equal(closed.predict(new), ours.predict(new))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize(("text", "meant"), [  # by Python's whole numbers, which no bits bound
+    ("year ** 6 > 6.45e19", lambda k: (2000 + k) ** 6 > 6.45e19), ("k ** 10000 > 1", lambda k: k > 1),
+    ("k * 2**62 > 1", lambda k: k > 0), ("year * year * year * year * year * year > 6.45e19", lambda k: k > 2),
+    ("u8 + u8 > 405", lambda k: k > 2), ("u8 - 202 < 0", lambda k: k < 2), ("-u8 < -202", lambda k: k > 2),
+    ("u8 * u8 > 40500", lambda k: k > 1), ("i8 + i8 > 205", lambda k: k > 2), ("u64 - 2 < 0", lambda k: k < 2),
+    ("big * 3 == 30000000000000006", lambda k: k == 2), ("big + 1 == 10000000000000003", lambda k: k == 2),
+    ("u8 // 2 * 2 == u8", lambda k: k % 2 == 0),
+])
+def test_whole_numbers_of_conditions_do_not_wrap_around(text, meant, trusted):
+    k = [int(value) for value in np.resize(np.arange(5), N)]
+    frame = table().assign(k=k)
+    frame = frame.assign(year=frame.k + 2000, big=frame.k + 10**16, u64=frame.k.astype("uint64"),
+                         u8=(frame.k + 200).astype("uint8"), i8=(frame.k + 100).astype("int8"))
+    model = glmclf.Logit.from_formula("y ~ x", frame, subset=text, trusted=trusted)
+    assert model.exog[:, 1].tolist() == [x for x, value in zip(frame.x, k, strict=True) if meant(value)]
+
+
+@pytest.mark.parametrize("call", ["np.multiply(u8, u8) > 40000", "np.add(u8, u8) > 400", "np.square(u8) > 40000"])
+def test_functions_of_whole_numbers_do_not_wrap_around(call):
+    frame = table().assign(u8=np.resize(np.array([200, 201], dtype="uint8"), N))
+    assert chosen(call, frame).tolist() == [value == 201 for value in frame.u8]
+
+
+@pytest.mark.parametrize(("right", "message"), [
+    ("*".join(f"v{i}" for i in range(30)), "more than 20,000 terms"),
+    ("(" + " + ".join(f"v{i}" for i in range(30)) + ")**15", "more than 20,000 terms"),
+    (".**30", "more than 20,000 terms"),
+    ("te(cr(v0, df=100), cr(v1, df=100))", "10,000 columns"),
+    ("C(v0):C(v1):C(v2)", "1,728,001 columns"),
+])
+def test_formulas_that_would_take_all_memory(right, message):
+    frame = table().assign(**{f"v{i}": np.random.default_rng(i).permutation(N) for i in range(30)})
+    with pytest.raises(DataError, match=message):
+        glmclf.Logit.from_formula(f"y ~ {right}", frame, trusted=False)
+
+
+def test_terms_written_twice_are_counted_once():
+    for right, terms in (("*".join(["x"] * 60), 2), ("(x + k)**99999999", 4), ("(x + k + x:k)**3", 4)):
+        assert len(glmclf.Logit.from_formula(f"y ~ {right}", table(), trusted=False).exog_names) == terms
 
 
 def test_detecting_separation():

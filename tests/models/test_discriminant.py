@@ -800,7 +800,7 @@ def test_files_hold_no_products_that_the_fit_does_not_need(model, covariance, tm
     X = rng.normal(size=(60, p)) + (y == "b")[:, None]
     res = model(y, X, covariance=covariance).fit()
     res.save(tmp_path / "fit.json")
-    assert (tmp_path / "fit.json").stat().st_size < 400 * p  # 400 bytes a feature: no p x p numbers
+    assert (tmp_path / "fit.json").stat().st_size < 800 * p  # 800 bytes a feature: no p x p numbers
     other = glmclf.load(tmp_path / "fit.json")
     np.testing.assert_array_equal(other.predict(X[:5]), res.predict(X[:5]))
     for name in ("llf", "llnull", "llr"):

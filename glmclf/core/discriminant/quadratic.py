@@ -57,7 +57,7 @@ def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
     for i, j, columns in _runs(law):
         if moved[i].any():
             out[:, columns] = d[:, i] * D[:, j] + D[:, i] * d[:, j]
-        else:
+        elif moved[j].any():
             at = np.flatnonzero(moved[j])
             out[:, columns.start + at] = D[:, i] * d[:, j][:, at]
     if not law.pooled and law.kind == "spherical":

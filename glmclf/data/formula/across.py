@@ -19,7 +19,7 @@ AT = "_at_"  # stands for the @ of a query
 PIECES = (ast.Call, ast.Attribute, ast.Subscript)
 MATHEMATICS = frozenset(
     "sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh exp expm1 log log10 log1p sqrt "
-    "floor ceil".split()
+    "floor ceil abs".split()
 )  # functions that a query has by name
 
 

@@ -17,18 +17,16 @@ import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import AT, MATHEMATICS, Query
-from glmclf.data.formula.operators import by_words
+from glmclf.data.formula.operators import GROWING, by_words, grown, growth, signed
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, FormulaError
 
 _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Eq: operator.eq,
@@ -126,13 +124,18 @@ class _Condition:
         nodes = list(ast.walk(self.tree))
         for node in nodes:
             self._check_name(node)
-        known = {n.id for n in nodes if isinstance(n, ast.Name) and self.column(n.id) in frame.columns}
+        known = {n.id for n in nodes if isinstance(n, ast.Name) and self._known(self.column(n.id))}
         try:
             _Checker(known, set(MATHEMATICS), {}).visit(self.tree)
         except RecursionError:
             raise FormulaError(f"subset={text[:60]!r}... is nested too deeply.") from None
         except FormulaError as error:
             raise FormulaError(f"subset={text!r}: {error}") from None
+
+    def _known(self, name: str) -> bool:
+        """Whether a name is that of a column or, as in pandas' queries, of the labels of rows."""
+        index = self.frame.index
+        return name in self.frame.columns or (index.nlevels == 1 and name in ("index", index.name))
 
     def _check_name(self, node: ast.AST) -> None:
         """FormulaError for a name that is no column, of a variable of the caller's in particular."""
@@ -147,7 +150,7 @@ class _Condition:
                 "available to a condition from outside (trusted=False, or given to the shell)."
             )
         name = self.column(node.id)
-        if name not in self.frame.columns and name not in MATHEMATICS | expressions.NUMPY_NAMES | expressions.FUNCTIONS:
+        if not self._known(name) and name not in MATHEMATICS | expressions.NUMPY_NAMES | expressions.FUNCTIONS:
             raise FormulaError(f'subset={self.text!r}: no column "{name}". {close_to(name, self.frame.columns)}')
 
     # ---------------------------------------------------------------------------------------------------- values
@@ -156,7 +159,8 @@ class _Condition:
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
-            return self.frame[self.column(node.id)]
+            name = self.column(node.id)
+            return self.frame[name] if name in self.frame.columns else self.frame.index.to_series()
         if isinstance(node, _LISTS):
             return [self.value(element) for element in node.elts]
         if isinstance(node, ast.Attribute):
@@ -169,8 +173,12 @@ class _Condition:
             return ~self._truth(node.operand)
         if isinstance(node, ast.UnaryOp):
             return _OPERATIONS[type(node.op)](self._number(node.operand))
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-            return _OPERATIONS[type(node.op)](self._number(node.left), self._number(node.right))
+        if isinstance(node, ast.BinOp):
+            left, right = self._number(node.left), self._number(node.right)
+            if type(node.op) in GROWING:
+                return grown(GROWING[type(node.op)], ast.unparse(node), left, right)
+            if type(node.op) in _OPERATIONS:
+                return _OPERATIONS[type(node.op)](left, right)
         if isinstance(node, ast.Call):
             return self._called(node)
         raise expressions.refused(node)
@@ -180,6 +188,8 @@ class _Condition:
         numeric = pd.api.types.is_numeric_dtype(found.dtype) if isinstance(found, pd.Series) else np.isreal(found)
         if isinstance(found, (str, list, type(None))) or not numeric:
             raise FormulaError(f'subset={self.text!r}: "{ast.unparse(node)}" is no number.')
+        if isinstance(found, pd.Series):
+            return signed(found)
         return float(found) if isinstance(found, int) and abs(found) > 2**53 else found
 
     def _truth(self, node: ast.expr) -> Any:
@@ -211,7 +221,11 @@ class _Condition:
         return _OPERATIONS[type(op)](left, right)
 
     def _called(self, node: ast.Call) -> Any:
+        sign, operands = growth(node)
+        if sign:
+            return grown(sign, ast.unparse(node), *map(self._number, operands))
         function = getattr(np, expressions.dotted(node.func).rpartition(".")[2])
         settings = {k.arg: self._number(k.value) for k in node.keywords if k.arg is not None}
-        found = function(*map(self.value, node.args), **settings)
+        values = [signed(v) if isinstance(v, pd.Series) else v for v in map(self.value, node.args)]
+        found = function(*values, **settings)
         return pd.Series(found, index=self.frame.index) if isinstance(found, np.ndarray) and found.ndim else found

@@ -30,7 +30,7 @@ BIT_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
     ast.RShift: (">>", operator.rshift),
     ast.Invert: ("~", operator.invert),
 }
-_GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
+GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
 GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
 MAX_BITS = 4096  # of a constant that a formula may compute
 BIT_FUNCTIONS = dict(BIT_SIGNS.values())
@@ -58,7 +58,7 @@ def compiled(code: str) -> CodeType:
     """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `COMBINED`, its products
     and powers calls of `grown` by the name `GROWN`."""
     tree = ast.parse(code, mode="eval")
-    if any(isinstance(node, (*BIT_SIGNS, *_GROWING, ast.Call)) for node in ast.walk(tree)):
+    if any(isinstance(node, (*BIT_SIGNS, *GROWING, ast.Call)) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Guarded().visit(tree))
     return compile(tree, "<formula>", "eval")
 
@@ -73,19 +73,16 @@ class _Guarded(ast.NodeTransformer):
         return self._call(node, node.op, [node.operand])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        root, _, name = dotted(node.func).partition(".")
-        sign = {"power": "**", "float_power": "**", "multiply": "*"}.get(name, "")
-        if root not in NUMPY_NAMES or not sign or len(node.args) != 2 or node.keywords:
-            return self.generic_visit(node)
-        return self._grown(sign, node, node.args)
+        sign, operands = growth(node)
+        return self._grown(sign, node, operands) if sign else self.generic_visit(node)
 
     def _grown(self, sign: str, node: ast.expr, operands: list[ast.expr]) -> ast.AST:
         words = [ast.Constant(sign), ast.Constant(ast.unparse(node))]
         return ast.Call(ast.Name(GROWN, ast.Load()), [*words, *map(self.visit, operands)], [])
 
     def _call(self, node: ast.expr, op: ast.AST, operands: list[ast.expr]) -> ast.AST:
-        if type(op) in _GROWING:
-            return self._grown(_GROWING[type(op)], node, operands)
+        if type(op) in GROWING:
+            return self._grown(GROWING[type(op)], node, operands)
         if type(op) not in BIT_SIGNS:
             return self.generic_visit(node)
         words = [ast.Constant(BIT_SIGNS[type(op)][0]), ast.Constant(ast.unparse(node))]
@@ -93,6 +90,17 @@ class _Guarded(ast.NodeTransformer):
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node
+
+
+def growth(node: ast.Call) -> tuple[str, list[ast.expr]]:
+    """Sign and operands of a product or power that a call of numpy is; no sign of any other call."""
+    root, _, name = dotted(node.func).partition(".")
+    if root not in NUMPY_NAMES or node.keywords:
+        return "", []
+    if name == "square" and len(node.args) == 1:
+        return "**", [node.args[0], ast.Constant(2)]
+    sign = {"power": "**", "float_power": "**", "multiply": "*"}.get(name, "")
+    return (sign, node.args) if len(node.args) == 2 else ("", [])
 
 
 def combined(sign: str, code: str, *operands: Any) -> Any:
@@ -131,6 +139,31 @@ def _wraps(sign: str, a: Any, b: Any) -> bool:
     with np.errstate(over="ignore"):
         size = np.float64(most) * other if sign == "*" else np.float64(most) ** other
     return bool(size >= 2.0**62 or (sign == "**" and power.min(initial=0.0) < 0))
+
+
+def largest(node: ast.AST, size: Callable[[str], float | None]) -> float:
+    """Bound of the size of a sum, product or power of constants and of names, each of a known `size`; 0 of all else."""
+    if isinstance(node, ast.Constant):
+        return abs(float(node.value)) if isinstance(node.value, (bool, int, float)) else 0.0
+    if isinstance(node, ast.Name):
+        return size(node.id) or 0.0
+    if isinstance(node, ast.UnaryOp):
+        return largest(node.operand, size)
+    if not isinstance(node, ast.BinOp):
+        return 0.0
+    left, right = (np.float64(largest(side, size)) for side in (node.left, node.right))
+    with np.errstate(over="ignore"):
+        if isinstance(node.op, ast.Pow):
+            return float(np.maximum(left, 1.0) ** right)
+        return float(left * right if isinstance(node.op, ast.Mult) else left + right)
+
+
+def signed(column: pd.Series) -> pd.Series:
+    """A column of whole numbers in 64 bits with a sign, where these hold it: in fewer 200 + 100 wraps around."""
+    if not isinstance(column.dtype, np.dtype) or column.dtype.kind not in "iu":
+        return column
+    fits = column.dtype.kind == "i" or column.dtype.itemsize < 8 or not len(column) or column.max() < 2**63
+    return column.astype(np.int64) if fits else column
 
 
 def _as_numbers(value: Any, code: str) -> Any:

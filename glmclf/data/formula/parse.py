@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import math
 import tokenize
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +24,11 @@ from glmclf.data.formula.factors import Box, Factor
 from glmclf.data.formula.operators import refuse_modulo
 from glmclf.data.table.frame import quoted
 from glmclf.errors import FormulaError
+
+MAX_TERMS = (
+    20_000  # that products and powers of a formula may expand to: more take minutes, and 2**n of n factors no end
+)
+MAX_COLUMNS = 1_000_000  # of a design: their names alone take the memory of a small table
 
 
 class Parsed(NamedTuple):
@@ -84,13 +90,47 @@ def _parsed(formula: str, intercept: bool) -> Parsed:
 def _described(formula: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
     """Terms of both sides, as patsy reads them, each by the codes of its factors."""
     try:
-        found = _evaluator().eval(parsed_tree(formula), require_evalexpr=False)
+        tree = parsed_tree(formula)
+        _check_expansion(formula, tree)
+        found = _evaluator().eval(tree, require_evalexpr=False)
     except (PatsyError, SyntaxError, tokenize.TokenError) as error:
         raise FormulaError(f'the formula "{formula}" cannot be read: {error}') from None
     except RecursionError:
         raise FormulaError(f'the formula "{formula[:200]}..." is nested too deeply: only sums may be long.') from None
     sides = (found.lhs_termlist, found.rhs_termlist)
     return tuple(tuple(tuple(f.name() for f in term.factors) for term in side) for side in sides)
+
+
+def _check_expansion(formula: str, tree: Any) -> None:
+    """FormulaError where products and powers of a formula are more terms than can be told apart in seconds."""
+    nodes, waiting = list[Any](), [tree]
+    while waiting:
+        nodes.append(waiting.pop())
+        waiting += nodes[-1].args
+    factors = len({node.token.extra for node in nodes if node.type == "PYTHON_EXPR"})
+    most = 2 ** min(factors, 64)  # sets of factors, whatever is written twice
+    sizes: dict[int, int] = {}
+    for node in reversed(nodes):
+        size = min(_expanded(node, [sizes[id(part)] for part in node.args]), most)
+        if node.type in ("*", "/", ":", "**") and size > MAX_TERMS:
+            raise FormulaError(
+                f'the formula "{formula[:200]}" has products or powers of more than {MAX_TERMS:,} terms: write those '
+                "that are wanted, or (a + b + c)**2 for the interactions of two at most."
+            )
+        sizes[id(node)] = size
+
+
+def _expanded(node: Any, parts: list[int]) -> int:
+    """Bound of the number of terms of a piece of a formula, from those of its operands."""
+    if len(parts) < 2:
+        return parts[0] if parts else int(node.type == "PYTHON_EXPR")
+    left, right = parts
+    if node.type == "**":
+        power = node.args[1].token.extra if node.args[1].type in ("ONE", "NUMBER") else ""
+        power = power.replace("_", "")
+        degrees = min(left, int(power)) if power.isdecimal() else 1  # any other is no power, as patsy says
+        return sum(math.comb(left, degree) for degree in range(1, min(degrees, 64) + 1))
+    return {":": left * right, "*": left + right + left * right}.get(node.type, left + right)
 
 
 def _evaluator() -> Evaluator:
@@ -191,6 +231,14 @@ class _Known:
 def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
     """patsy's choice of codings, contrasts, column order and names."""
     known = {code: _Known(code, factor, contrasts[code]) for code, factor in factors.items()}
+    widths = {code: factor.width if factor.levels is None else len(factor.levels) for code, factor in factors.items()}
+    columns = {":".join(codes): math.prod(widths[code] for code in codes) for codes in right}
+    if sum(columns.values()) > MAX_COLUMNS:
+        widest = max(columns, key=columns.__getitem__)
+        raise FormulaError(
+            f'the formula asks for {sum(columns.values()):,} columns, "{widest}" for most: at most '
+            f"{MAX_COLUMNS:,} are made."
+        )
     try:
         return _coded([tuple(known[code] for code in codes) for codes in right])
     except CODING_ERRORS as error:

@@ -5,6 +5,7 @@ Of data in parts it is refused what only a table in memory can give: masks, valu
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +17,9 @@ from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
 from glmclf.data.formula.conditions import chosen
 from glmclf.data.formula.evaluate import queried
+from glmclf.data.formula.expressions import parse
 from glmclf.data.formula.factors import Expression, resolve
-from glmclf.data.formula.operators import refuse_bits
+from glmclf.data.formula.operators import largest, refuse_bits, signed
 from glmclf.data.formula.rowwise import check_closed
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
@@ -124,10 +126,23 @@ def subset_mask(
 def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     read = Query(query, caller)
     refuse_bits(query, read.code, lambda name: _may_be_truth(read.named(name), frame, caller))
-    found = queried(query, frame, caller)
+    found = queried(query, _with_room(frame, read), caller)
     if np.ndim(found) != 1 or len(found) != len(frame):
         raise DataError(f'subset="{query}" gives no True or False for each row.')
     return np.asarray(found) if not isinstance(found, pd.Series) else found.array
+
+
+def _with_room(frame: pd.DataFrame, read: Query) -> pd.DataFrame:
+    """The table with whole numbers that a query computes with in 64 bits, as floats where these might wrap around."""
+    tree = parse(read.code) if read.names and frame.columns.is_unique else ast.Constant(None)
+    if not any(isinstance(node, (ast.BinOp, ast.USub)) for node in ast.walk(tree)):
+        return frame
+    columns = {name: signed(frame[name]) for name in read.names if name in frame.columns}
+    whole = {name: column for name, column in columns.items() if column.dtype == np.int64}
+    sizes = {name: float(np.abs(column.to_numpy(dtype=float)).max(initial=0.0)) for name, column in whole.items()}
+    if any(largest(node, lambda name: sizes.get(read.named(name))) >= 2.0**62 for node in ast.walk(tree)):
+        whole = {name: column.astype(np.float64) if sizes[name] <= 2**53 else column for name, column in whole.items()}
+    return frame.assign(**whole)
 
 
 def _may_be_truth(name: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> bool:

@@ -152,7 +152,9 @@ def _refuse_labelled(bound: Mapping[str, Expression], rows: RowMask) -> None:
     if rows.index is None or rows.index.equals(pd.RangeIndex(n)):
         return
     for e in bound.values():
-        if e.wants_series and (found := labelled_rows(e.code, e.columns, e.borrowed, n)):
+        if e.wants_series and (found := labelled_rows(e.plain, e.columns, e.borrowed, n)):
+            found = e.pieces.get(found, found)
+            found = f"({found})" if " " in found else found
             raise DataError(
                 f'"{found}" in "{e.code}" has labels of rows, by which pandas would match it with columns of a table '
                 f"whose labels are not 0 to {n - 1}. Write the column alone, or {found}.to_numpy() for values in the "

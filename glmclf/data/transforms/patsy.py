@@ -6,6 +6,7 @@ the knots that it would have found in these.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -234,6 +235,7 @@ class Tensor(SentTransform, mgcv.TE):
         factors = [_two_dimensional(a) for a in args]
         if any(f.ndim != 2 for f in factors):
             raise Refused("takes columns, found an array of more than two dimensions.")
+        check_size(math.prod(f.shape[1] for f in factors), "the product of its columns")
         constraints = kwargs.get("constraints")
         centred = isinstance(constraints, str) and constraints == "center"
         return mgcv._row_tensor_product(factors) if centred else np.empty((len(factors[0]), 0)), (), kwargs

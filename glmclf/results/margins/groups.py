@@ -10,14 +10,27 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.table.frame import close_to, quoted
+from glmclf.errors import DataError
+
 
 def named_columns(given: Any, columns: Collection[Any]) -> list[str] | None:
-    """Columns that an option names, one or a list of them; None where it holds values beside the rows."""
+    """Columns that an option names, one or a list of them; None where it holds values beside the rows.
+
+    Raises
+    ------
+    DataError
+        A list of names, no longer than there are columns, of which some are columns and others not.
+    """
     if isinstance(given, str):
         return [given]
     names = list(given) if isinstance(given, (list, tuple)) else []
-    known = bool(names) and all(isinstance(name, str) and name in columns for name in names)
-    return list(dict.fromkeys(names)) if known else None
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    unknown = [name for name in names if name not in columns]
+    if unknown and len(unknown) < len(names) <= len(columns):
+        raise DataError(f'no column "{unknown[0]}" among {quoted(names)}. {close_to(unknown[0], columns)}')
+    return None if unknown else list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)

@@ -213,3 +213,17 @@ def test_resampling_keeps_the_features(table):
     res, plain = dropped(LDA, REDUNDANT, table), LDA.from_formula("y ~ g + x1 + x2", table).fit()
     mine, theirs = (r.validate("cv", folds=5, seed=3).table for r in (res, plain))
     assert_frame_equal(mine, theirs, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_margins_beside_a_constant_feature(kind):
+    table = pd.DataFrame(np.random.default_rng(3).normal(size=(90, 2)), columns=["a", "b"])
+    table = table.assign(y=np.resize(["u", "v", "w"], 90), still=1.0)
+    made = glmclf.QDA.from_formula("y ~ a + still + b", table, covariance=kind)
+    with pytest.warns(CollinearityWarning, match="still"):
+        res = made.fit(collinear="drop")
+    with pytest.warns(DataWarning, match="not estimable"):
+        found = res.get_margeff().summary_frame()
+    wanted = glmclf.QDA.from_formula("y ~ a + b", table, covariance=kind).fit().get_margeff().summary_frame()
+    assert found.xs("still", level="variable").isna().all(axis=None)
+    np.testing.assert_allclose(found.drop("still", level="variable"), wanted, rtol=1e-9)
