@@ -62,7 +62,10 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
             f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
         )
     basis, q = estimate.basis, res.model._likelihood.n_eta
-    F = triangular_inverse(estimate.root if estimate.free is None else estimate.root[estimate.places])
+    root = estimate.root
+    if estimate.free is not None:  # its rows are of the parameters that are not omitted
+        root = root[np.searchsorted((res._origin or res)._state.places, estimate.places)]
+    F = triangular_inverse(root)
     if basis is not None:
         F = F @ np.kron(np.eye(q), basis)
     if res.separation is None:

@@ -272,6 +272,19 @@ def test_vif_under_weights_units_and_ill_conditioning(toy, of):
         assert_allclose(near.GVIF.iloc[0], 1 + ((xc + 1e-6 * z) @ xc) ** 2 / (xc @ xc) / left, rtol=1e-4)
 
 
+def test_vif_of_separated_classes_does_not_see_a_repeated_column():
+    g = np.random.default_rng(19)
+    t = pd.DataFrame({"x": g.normal(size=120), "d": (np.arange(120) % 9 == 0) * 1})
+    t = t.assign(u=g.normal(size=120) + 0.5 * t.x, z=2 * t.x - 3, m=np.where(t.d == 1, "c", g.choice(list("abc"), 120)))
+    with pytest.warns(SeparationWarning):
+        without = glmclf.MNLogit.from_formula("m ~ x + u + d", t).fit()
+    with pytest.warns(CollinearityWarning), pytest.warns(SeparationWarning):
+        repeated = glmclf.MNLogit.from_formula("m ~ x + u + z + d", t).fit()
+    for base in "abc":
+        pair = [res.rebase(base).vif().loc[["x", "u"], "GVIF"].astype(float) for res in (without, repeated)]
+        np.testing.assert_allclose(*pair, 1e-9)
+
+
 def test_vif_of_odd_fits(toy):
     with pytest.warns(CollinearityWarning):
         res = fit("Logit", toy, "x + z + I(x + z)")
