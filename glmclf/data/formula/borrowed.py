@@ -56,7 +56,7 @@ def with_values_named(
     --------
     >>> table = pd.DataFrame({"x": [1.0, 3.0]})
     >>> code, values, pieces = with_values_named("I(x - table.x.mean())", ["x"], {"table": table}, ["I"])
-    >>> list(values.values()), list(pieces.values())
+    >>> [float(value) for value in values.values()], list(pieces.values())
     ([2.0], ['table.x.mean()'])
     """
     naming = _NamingValues(columns, caller, ours)
