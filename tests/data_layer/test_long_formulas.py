@@ -105,7 +105,7 @@ def test_regressions_of_hundreds_of_terms(model, table, tmp_path):
 
 
 def test_classifier_without_a_formula(table):
-    sklearn = pytest.importorskip("glmclf.sklearn")
+    sklearn = pytest.importorskip("glmclf.sklearn", exc_type=ImportError)
     X, y = table[NAMES[:784]].to_numpy(), table["y"]
     found = sklearn.FormulaClassifier("lda", shrinkage=0.5).fit(X, y).predict_proba(X[:4])
     np.testing.assert_allclose(found, np.asarray(glmclf.LDA(y, X, shrinkage=0.5).fit().predict(X[:4])), atol=1e-8)

@@ -77,7 +77,7 @@ def test_as_the_response(model):
 
 
 def test_in_the_classifier():
-    sklearn = pytest.importorskip("glmclf.sklearn")
+    sklearn = pytest.importorskip("glmclf.sklearn", exc_type=ImportError)
     table = pd.DataFrame({"x": COLUMNS["unit"][0], "z": X})
     for name in ("logit", "lda", "naivebayes"):
         with pytest.raises(DataError, match='"x" is a column of text, although all of its 60 values are numbers'):

@@ -150,7 +150,7 @@ def test_detecting_separation():
 
 
 def test_classifiers():
-    sklearn = pytest.importorskip("glmclf.sklearn")
+    sklearn = pytest.importorskip("glmclf.sklearn", exc_type=ImportError)
     frame = table()
     X, y = frame[["x", "k"]], frame["y"]
 

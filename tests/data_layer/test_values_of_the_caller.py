@@ -103,7 +103,7 @@ def test_of_code_that_is_not_trusted_nothing_is_evaluated():
             return x
 
     assert with_values_named("f.value + x", ["x"], {"f": Odd()}, None)[0] == "f.value + x"
-    sklearn = pytest.importorskip("glmclf.sklearn")
+    sklearn = pytest.importorskip("glmclf.sklearn", exc_type=ImportError)
     frame = table()
     with pytest.raises(DataError):
         sklearn.FormulaClassifier("logit", "I(x - f.value)", functions={"f": Odd()}, trusted=False).fit(

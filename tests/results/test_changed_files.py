@@ -14,6 +14,8 @@ from glmclf.data.response.codec import decode_response
 from glmclf.errors import DataError
 from glmclf.results import saving
 
+pytestmark = pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")  # of the fit made here
+
 N = 90
 
 

@@ -13,7 +13,6 @@ from pandas.testing import assert_frame_equal
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes
 from glmclf.errors import CollinearityWarning, DataWarning, SingularCovarianceError
-from glmclf.sklearn import FormulaClassifier
 
 RTOL = 1e-11  # the same arithmetic on the same numbers, but for the blocks in which columns lie
 
@@ -196,6 +195,7 @@ def test_float32(model, table):
 @pytest.mark.parametrize("model", ["lda", "qda"])
 def test_constant_pixels(model):
     """Pixels that are blank in all images, and one that two places share."""
+    FormulaClassifier = pytest.importorskip("glmclf.sklearn", exc_type=ImportError).FormulaClassifier
     rng = np.random.default_rng(4)
     y = np.repeat(["3", "8"], 60)
     X = np.zeros((120, 16))
