@@ -45,7 +45,9 @@ def test_conditions_mean_what_they_mean_to_pandas(text):
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-@pytest.mark.parametrize("text", ["maybe", "not maybe", "whole > 1", "not (whole > 1)", "whole > 1 or x > 0", "lost > 0"])
+@pytest.mark.parametrize("text", [
+    "maybe", "not maybe", "whole > 1", "not (whole > 1)", "whole > 1 or x > 0", "lost > 0",
+])
 def test_rows_of_which_the_answer_is_missing_are_not_chosen(text, trusted):
     frame = table().assign(whole=lambda t: t.k.astype("Int64").where(t.lost.notna()))
     wanted = glmclf.Logit.from_formula("y ~ x", frame.query(text, engine="python")).fit()
