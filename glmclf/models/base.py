@@ -551,7 +551,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         away = None if objective is None else against_offset(objective)
         if away is not None:
             return away
-        if shift[self._slopes[places]].any():
+        if shift.any() and shift[self._slopes[places]].any():
             return np.zeros(len(shift))
         start = self._start()[places]
         return start + shift if start.any() else start

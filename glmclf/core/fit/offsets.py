@@ -142,19 +142,27 @@ def _levels(blocks: Any, movable: ndarray | None) -> ndarray | None:
 
     Those of least squares, rounded to a grid as wide as what they leave, so that they have few digits.
     """
-    rows = expandable(blocks)
-    other = rows.sum(lambda X, o: (lambda x: (x * x != np.abs(x)).sum(axis=0))(X.toarray()))
-    flags = (other == 0) & (True if movable is None else movable)
-    if not flags.any():
-        return None
-    levels = _least_squares(rows, flags)
-    grid = 2.0 ** np.ceil(np.log2(max(_most(rows, CentredOffset(0.0, levels)), 1.0)))
-    levels = np.round(levels / grid) * grid
-    less = CentredOffset(0.0, levels)
-    if not np.abs(levels).sum() <= MAX_GRID_STEPS * grid or _most(rows, less) > 0.5 * _most(rows, CentredOffset()):
-        return None
-    rounded = rows.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any()))
-    return None if rounded else levels
+    flags = _flags(blocks.few()[0]) & (True if movable is None else movable)  # so far: the first rows have them
+    most = _most(blocks, CentredOffset())
+    while flags.any():
+        levels = _least_squares(blocks, flags)
+        grid = 2.0 ** np.ceil(np.log2(max(_most(blocks, CentredOffset(0.0, levels)), 1.0)))
+        levels = np.round(levels / grid) * grid
+        less = CentredOffset(0.0, levels)
+        if not np.abs(levels).sum() <= MAX_GRID_STEPS * grid or _most(blocks, less) > 0.5 * most:
+            return None
+        other = expandable(blocks).sum(lambda X, o: (~_flags(X)).astype(int)) > 0
+        if not (flags & other).any():
+            rounded = blocks.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any()))
+            return None if rounded else levels
+        flags &= ~other
+    return None
+
+
+def _flags(X: Any) -> ndarray:
+    """Mask of the columns that hold -1, 0 and 1 alone."""
+    x = X.toarray()
+    return (x * x == np.abs(x)).all(axis=0)
 
 
 def _most(blocks: Any, less: CentredOffset) -> float:
