@@ -631,7 +631,25 @@ def test_a_result_that_did_not_converge(model):
     assert other.converged is False and text(other) == text(res) and "NOT a maximum" in text(other)
 
 
+def test_clusters_of_two_ways_may_have_a_negative_variance():
+    """V1 + V2 - V12 (Cameron, Gelbach & Miller 2011) is no covariance of anything where clusters are few."""
+    n = np.arange(24)
+    t = pd.DataFrame({"y": n % 3 == 0, "x": n % 5, "a": n % 2, "b": n // 2 % 2})
+    with pytest.warns(UserWarning):
+        res = glmclf.Logit.from_formula("y ~ x", t).fit(cov_type="cluster", cov_kwds={"groups": ["a", "b"]})
+    assert np.diag(res.cov_params()).min() < 0
+    assert text(loaded(res)) == text(res)
+
+
 # ------------------------------------------------------------------------------------------ levels of any type
+def test_levels_that_look_like_the_names_of_others():
+    """The indicator of the level "T.a" has the name that the one of "a" has under treatment coding."""
+    t = table().assign(h=lambda t: t.g.map({"a": "a", "b": "T.a", "c": "T.T.a"}))
+    for formula in ("y ~ h + x1", "y ~ 0 + h + x1", "y ~ 0 + h:x1"):
+        res = glmclf.Logit.from_formula(formula, t).fit()
+        np.testing.assert_array_equal(loaded(res).predict(t), res.predict(t))
+
+
 def _levelled():
     df = glmclf.datasets.load("fair").iloc[::20].reset_index(drop=True)
     days = pd.to_datetime("2020-03-28") + pd.to_timedelta(np.arange(len(df)) % 3, unit="D")
