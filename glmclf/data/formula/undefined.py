@@ -34,7 +34,9 @@ class NamedColumns(dict[str, Column]):
 
 def not_finite_rows(value: Value) -> ndarray:
     """Rows in which a factor has no value, or an infinite one."""
-    if value.labelled or infinite_stays() or np.isfinite(value.data.sum()):
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities of both signs, and finite numbers near the largest
+        finite = value.labelled or infinite_stays() or np.isfinite(value.data.sum())
+    if finite:
         return value.missing()
     return ~np.isfinite(value.data).all(axis=1)
 

@@ -162,12 +162,12 @@ class EffectSums:
     def averages(self, rows: ndarray | None = None, rest: ndarray | None = None) -> list[Average]:
         """Weighted averages, group by group; NaN for a group without a row."""
         assert self.value is not None
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             value = self.value / self.weight[:, None]
             gradient = self.gradient / self.weight[:, None, None]
-        ends: list[Ends | None] = [None] * self.groups
-        if self.tails is not None:
-            ends = list(self._ends(*self.tails, rest))
+            ends: list[Ends | None] = [None] * self.groups
+            if self.tails is not None:
+                ends = list(self._ends(*self.tails, rest))
         return [Average(v, g, rows, e) for v, g, e in zip(value, gradient, ends, strict=True)]
 
     def _ends(self, of_p: _LogSums, of_q: _LogSums, rest: ndarray | None):

@@ -36,28 +36,45 @@ class Meaning(NamedTuple):
 
     def words(self, others: Sequence[Meaning]) -> str:
         """What tells the coefficient from others of its name."""
-        own = [_contrast(w) for w in self.own] if any(other.own != self.own for other in others) else []
+        rivals = [other.own for other in others if other.own != self.own]
+        own = [_contrast(w) for w in self.own] if rivals else []
+        if any(own == [_contrast(w) for w in rival] for rival in rivals):  # c - a and b - a are both against a
+            own = [_combination(w) for w in self.own]
         apart = [code for code, w in self.at.items() if any(other.at.get(code, w) != w for other in others)]
         return ", ".join(dict.fromkeys([*filter(None, own), *(f"at {_place(code, self.at[code])}" for code in apart)]))
 
 
 def _contrast(weights: Weights) -> str:
     """A contrast of levels in words: "against a", "against the mean of a, b, c"; "" for a level by itself."""
-    negative = [level for level, w in weights if w < 0]
-    share = round(1.0 / len(weights), WEIGHT_DIGITS)
-    if len(negative) == len(weights) - 1 == 1:
-        return f"against {negative[0]}"
+    negative = [(level, -w) for level, w in weights if w < 0]
     if not negative:
         return ""
-    mean = all(round(-w, WEIGHT_DIGITS) == share for _, w in weights if w < 0) and len(negative) == len(weights) - 1
-    return f"{'against the mean' if mean else 'contrast'} of {', '.join(level for level, _ in weights)}"
+    if len(weights) == 2 and negative[0][1] == 1.0:
+        return f"against {negative[0][0]}"
+    if len(negative) == len(weights) - 1 and _share_alike(negative, len(weights)):
+        return f"against the mean of {', '.join(level for level, _ in weights)}"
+    return _combination(weights)
 
 
 def _place(code: str, weights: Weights) -> str:
     """Levels at which a coefficient holds, in words: "g = a", "the mean of g over a, b"."""
     if len(weights) == 1:
         return f"{code} = {weights[0][0]}"
-    return f"the mean of {code} over {', '.join(level for level, _ in weights)}"
+    if _share_alike(weights, len(weights)):
+        return f"the mean of {code} over {', '.join(level for level, _ in weights)}"
+    return f"{code} = {_combination(weights)}"
+
+
+def _share_alike(weights: Sequence[tuple[str, float]], n: int) -> bool:
+    """Whether each weight is one of n equal shares."""
+    return all(w == round(1.0 / n, WEIGHT_DIGITS) for _, w in weights)
+
+
+def _combination(weights: Weights) -> str:
+    """A sum of levels with their weights, which tells any two apart: "0.5 a + 0.5 c - 1 b"."""
+    positive_first = sorted(weights, key=lambda weighted: weighted[1] < 0)
+    text = " ".join(f"{'-' if w < 0 else '+'} {abs(w):.4g} {level}" for level, w in positive_first)
+    return text.removeprefix("+ ")
 
 
 def _weights(levels: Sequence[Any], values: ndarray) -> Weights:

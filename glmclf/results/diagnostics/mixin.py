@@ -400,12 +400,13 @@ class Diagnostics:
         DataFrame
             By term or column, without the constant: `GVIF`, at least 1; `df`, columns times equations that these have
             in the estimate; ``GVIF^(1/(2df))``, which compares across terms and says by what a standard error is
-            larger. NaN of what has no estimate, or an infinite one.
+            larger. NaN of what has no estimate, or an infinite one; of a separated fit a term counts with those of its
+            coefficients that are finite, which are others with another base level.
 
         Raises
         ------
         NotImplementedError
-            `of` "information": a regularised or constrained fit, a separated one of several classes.
+            `of` "information": a regularised or constrained fit, a separated one without a finite coefficient.
 
         Warns
         -----

@@ -20,7 +20,7 @@ from glmclf.data.reading.open_source import as_source
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import assigned, close_to, of_one_type
-from glmclf.errors import DataError, DerivativeError, InferenceWarning, MissingDataError
+from glmclf.errors import DataError, DerivativeError, MissingDataError
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.groups import CrossedGroups, named_columns
 from glmclf.results.margins.predictors import LinearPredictors
@@ -315,17 +315,7 @@ class ObservedRows(RowsInMemory):
     def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
         sums, kept = self.sums(wanted, keep)
         rows, rest = (np.concatenate(some) if some else None for some in kept)
-        return averaged(self.source, sums, lambda: self.odd(wanted.slope), rows, rest)
-
-    def odd(self, name: str | None) -> int:
-        """Number of rows with a NaN in the design or its derivative."""
-        odd = 0
-        for block in self._blocks(name):
-            bad = np.isnan(block.raw).any(axis=1)
-            if block.slopes is not None:
-                bad |= np.isnan(block.slopes).any(axis=1)
-            odd += int(bad.sum())
-        return odd
+        return sums.averages(rows, rest)
 
     def _blocks(self, name: str | None) -> Iterator[RowBlock]:
         n = len(self.table)
@@ -342,20 +332,6 @@ class ObservedRows(RowsInMemory):
             offset = None if self.offset is None else self.offset[at]
             codes = None if self.codes is None else self.codes[at]
             yield RowBlock(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
-
-
-def averaged(source: LinearPredictors, sums: EffectSums, odd: Callable[[], int], rows=None, rest=None) -> list[Average]:
-    """Averages from sums; a warning of NaN averages has the number of rows with a NaN in the design."""
-    with np.errstate(all="ignore"):
-        found = sums.averages(rows, rest)
-    n = odd() if any(np.isnan(e.value).any() for e in found) else 0
-    if n:
-        source._say(
-            f"the design of {n} row{'s' if n > 1 else ''} is not a number at values that variables are set to: such "
-            "averages are NaN",
-            InferenceWarning,
-        )
-    return found
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
@@ -591,15 +567,8 @@ class RowsInParts:
             return sums
 
         found: Any = self.total(part) if wanted else ()
-        asked = [(setting, one) for setting in settings for one in wanted]
-        answers = iter([self._averaged(sums, *one) for sums, one in zip(found, asked, strict=True)])
+        answers = (sums.averages() for sums in found)
         return [[next(answers) for _ in wanted] for _ in settings]
-
-    def _averaged(self, sums: EffectSums, setting: Mapping[str, Any], wanted: WantedAverage) -> list[Average]:
-        def odd() -> int:
-            return self.total(lambda rows: rows.at(setting).changed_for(wanted).odd(wanted.slope))
-
-        return averaged(self.source, sums, odd)
 
 
 class _SeenValues:

@@ -464,6 +464,30 @@ def test_codings_are_told_apart(formulas, rows):
     assert [row for row in read.to_frame().index if row.startswith(f"{rows[0].split()[0]} (")] == rows
 
 
+@pytest.mark.parametrize("coding", ["Poly", "Helmert", "Diff", "Sum", "M"])
+def test_contrasts_of_one_name_are_told_apart(coding):
+    """Estimates that share a row are the same combination of the levels' log-odds."""
+    fits = []
+    for levels, M in ((BY_BISCOE, [[1, 0], [0, 1], [-1, -1]]), (BY_DREAM, [[1, 0], [0, 3], [-1, -1]])):
+        table = datasets.load("penguins").dropna()
+        table["island"], codings = pd.Categorical(table.island, levels), {"M": np.array(M, dtype=float)}
+        formula = f"sex ~ C(island, {coding if coding not in codings else 'codings[coding]'})"
+        fits.append(glmclf.Logit.from_formula(formula, table).fit())
+    read = lines(regression_table(*fits, digits=8, stats=[]))
+    cells = {row: [float(cell) for cell in found[0] if cell] for row, found in read.items()}
+    assert sum(map(len, cells.values())) == 6
+    for row, values in cells.items():
+        assert np.ptp(values) < 1e-7, row
+    if coding == "Poly":
+        odds = penguins_by(BY_BISCOE, "sex ~ 0 + island").params
+        known = 6**-0.5 * (odds["island[Biscoe]"] + odds["island[Torgersen]"] - 2 * odds["island[Dream]"])
+        row = "C(island, Poly).Quadratic (0.4082 Biscoe + 0.4082 Torgersen - 0.8165 Dream)"
+        assert cells[row] == [pytest.approx(known, abs=1e-7)]
+    if coding == "M":
+        at = [row for row in cells if row.startswith("Intercept")]
+        assert len(at) == 2 and len({*at}) == 2
+
+
 def test_slopes_at_other_bases_are_told_apart():
     fits = [penguins_by(levels, "sex ~ bill_length_mm * island") for levels in (BY_BISCOE, BY_DREAM)]
     read = list(lines(regression_table(*fits, penguins_by(BY_BISCOE))))
