@@ -5,6 +5,7 @@ import copy
 import gzip
 import io
 import json
+import os
 import pathlib
 import pickle
 import subprocess
@@ -612,6 +613,25 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
         res.save(path)
     except ValueError:
         assert path.read_bytes() == before
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_written_stays(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_text("kept")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="m.json"):
+        shared("Logit").save(path)
+    assert path.read_text() == "kept" and os.listdir(tmp_path) == ["m.json"]
+
+
+def test_errors_of_a_path_name_it(tmp_path):
+    for path in (tmp_path / "none" / "m.json", tmp_path):
+        with pytest.raises(OSError) as said:
+            shared("Logit").save(path)
+        assert said.value.filename == str(path) and not os.listdir(tmp_path)
+    shared("Logit").save(os.fsencode(tmp_path / "m.json"))
+    identical(glmclf.load(tmp_path / "m.json"), shared("Logit"))
 
 
 @models

@@ -23,8 +23,8 @@ from glmclf.errors import escaped
 
 RULE_WIDTH = 78
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # of what spreadsheets evaluate
-NUMBER = r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)"
-PLAIN_NUMBER = re.compile(rf"({NUMBER}|[-+])?\s*[*%]*( \({NUMBER}\))?", re.I)  # an estimate with its error, a lone sign
+PRINTED = r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)"
+PLAIN_NUMBER = re.compile(rf"({PRINTED}|[-+])?\s*[*%]*( \({PRINTED}\))?", re.I)  # an estimate with its error, a lone sign
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
