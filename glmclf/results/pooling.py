@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.special import stdtrit
 
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError, escaped
@@ -46,8 +45,7 @@ class PooledTests:
 
     def conf_int(self, alpha: float = 0.05) -> ndarray:
         """Intervals effect -/+ t sd, (J, 2)."""
-        half = -stdtrit(self.df, 0.5 * wald.check_alpha(alpha)) * self.sd
-        return np.column_stack([self.effect - half, self.effect + half])
+        return wald.intervals(self.effect, self.sd, alpha, self.df)
 
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """coef, std err, t, P>|t|, the interval, df, fmi and riv."""
@@ -92,6 +90,7 @@ class PooledResults(WaldInference):
 
     use_t = True
     converged = True
+    _no_profile = "of pooled fits: there is no pooled likelihood"
 
     def __init__(self, results: list[Any]):
         self.results, self.m = results, len(results)
@@ -102,7 +101,7 @@ class PooledResults(WaldInference):
         self._own = pooling.pooled(
             np.array([r._theta for r in results]), np.array([r._se**2 for r in results]), self.df_complete
         )
-        self._theta = self._own.estimate
+        self._theta, self._t_df = self._own.estimate, self._own.df
 
     @property
     @requires()
@@ -161,35 +160,9 @@ class PooledResults(WaldInference):
         return pd.DataFrame(columns, index=self._param_index)
 
     @property
-    @requires()
-    def pvalues(self) -> Any:
-        """Two-sided p-values of the hypotheses that a parameter is 0, from Student's t with `df`."""
-        return self._labelled(wald.z_pvalues(self._z, self._own.df))
-
-    @property
     def _z(self) -> ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self._se > 0, self._theta / self._se, np.nan)
-
-    @requires()
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Intervals estimate -/+ t se, Student's t with `df`: columns 0 and 1.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level, in (0, 1).
-        method : {"wald"}
-
-        Returns
-        -------
-        DataFrame
-        """
-        if method != "wald":
-            raise NotImplementedError(f"conf_int(method={method!r}) of pooled fits: there is no pooled likelihood")
-        half = -stdtrit(self._own.df, 0.5 * wald.check_alpha(alpha)) * self._se
-        ends = np.column_stack([self._theta - half, self._theta + half])
-        return pd.DataFrame(ends, index=self._param_index, columns=[0, 1])
 
     # ------------------------------------------------------------------------------------------------------- tests
     @requires()

@@ -35,6 +35,8 @@ class WaldInference:
     use_t = False
     _omitted: ndarray | None = None  # mask of parameters without an estimate, as their columns are aliased
     _no_ratios: ClassVar[str] = ""  # reason why exponentials of the estimates have no meaning
+    _no_profile: ClassVar[str] = f"is for {registry.listed(registry.REGRESSIONS)}"  # instead of profile intervals
+    _t_df: Any = None  # degrees of freedom of Student's t of each parameter; the normal distribution without
     _has_spread: Any = True  # whether there are standard errors
     _has_tests: Any = True  # whether there are Wald tests
     model: Any
@@ -126,12 +128,15 @@ class WaldInference:
     @property
     @requires(Needs.TESTS)
     def pvalues(self) -> pd.Series:
-        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution."""
-        return self._labelled(wald.z_pvalues(self._z))
+        """Two-sided p-values of the hypotheses that a parameter is 0, from the normal distribution.
+
+        Of pooled fits from Student's t with `df`.
+        """
+        return self._labelled(wald.z_pvalues(self._z, self._t_df))
 
     @requires()
     def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
-        """Confidence intervals of the parameters, estimate -/+ z se.
+        """Confidence intervals of the parameters, estimate -/+ z se; of pooled fits t se, Student's t with `df`.
 
         Parameters
         ----------
@@ -146,10 +151,10 @@ class WaldInference:
             Columns 0 and 1: the ends.
         """
         if method == "profile":
-            raise NotImplementedError(f'conf_int(method="profile") is for {registry.listed(registry.REGRESSIONS)}')
+            raise NotImplementedError(f'conf_int(method="profile") {self._no_profile}')
         words = f'"wald" or, of {registry.listed(registry.REGRESSIONS)}, "profile"'
         check_choice("method", method, ("wald",), words)
-        ends = wald.intervals(self._theta, self._se, alpha)
+        ends = wald.intervals(self._theta, self._se, alpha, self._t_df)
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
     @requires(Needs.SPREAD)

@@ -7,7 +7,7 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose
 
 import glmclf
-from glmclf.errors import CollinearityError, DataError
+from glmclf.errors import CollinearityError, DataError, InferenceWarning
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,17 @@ def test_robust_does_not_depend_on_the_unit_of_weights(toy):
     w = np.random.default_rng(0).uniform(0.5, 2, len(toy))
     a, b = (glmclf.Logit.from_formula("y ~ x", toy, weights=c * w).fit().score_test("z") for c in (1.0, 7.0))
     assert_allclose(a, b, rtol=1e-9)
+
+
+def test_the_information_of_a_pseudo_likelihood_is_doubted(toy):
+    """It grows with the unit of the weights, and so does the statistic."""
+    res = [glmclf.Logit.from_formula("y ~ x", toy, weights=c * (1.0 + toy.index % 3)).fit() for c in (1.0, 7.0)]
+    with pytest.warns(InferenceWarning, match='^cov_type="nonrobust": .* sampling weights .* Use "HC0"'):
+        a, b = (one.score_test("z", cov_type="nonrobust").statistic for one in res)
+    assert b == pytest.approx(7 * a, rel=1e-8)
+    constrained = res[0].model.fit_constrained("x = 0")
+    with pytest.warns(InferenceWarning, match='^cov_type="nonrobust": .* sampling weights'):
+        constrained.constraint_test("score", cov_type="nonrobust")
 
 
 def test_frequency_weights_are_repeated_rows(toy):

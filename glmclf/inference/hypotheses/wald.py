@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -58,8 +58,8 @@ def check_alpha(alpha: float) -> float:
     return float(alpha)
 
 
-def critical_value(alpha: float, df: float | None = None) -> float:
-    """Upper alpha/2 quantile of the standard normal, or of Student's t with df degrees of freedom.
+def critical_value(alpha: float, df: Any = None) -> Any:
+    """Upper alpha/2 quantile of the standard normal, or of Student's t with df degrees of freedom, one or an array.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def critical_value(alpha: float, df: float | None = None) -> float:
     1.959964
     """
     tail = 0.5 * check_alpha(alpha)
-    return float(-ndtri(tail) if df is None else -stdtrit(df, tail))
+    return float(-ndtri(tail)) if df is None else -stdtrit(df, tail)
 
 
 def z_pvalues(z, df: float | ndarray | None = None) -> ndarray:
@@ -96,7 +96,7 @@ def z_pvalues(z, df: float | ndarray | None = None) -> ndarray:
     return 2.0 * (ndtr(lower) if df is None else stdtr(df, lower))
 
 
-def intervals(theta, se, alpha: float = 0.05, df: float | None = None) -> ndarray:
+def intervals(theta, se, alpha: float = 0.05, df: float | ndarray | None = None) -> ndarray:
     """Intervals theta -/+ c se, c the upper alpha/2 quantile of the normal (or of t with df degrees of freedom).
 
     Parameters
@@ -105,7 +105,7 @@ def intervals(theta, se, alpha: float = 0.05, df: float | None = None) -> ndarra
         Estimates and standard errors, in the units of theta.
     alpha : float
         One minus the level of the interval, in (0, 1).
-    df : float, optional
+    df : float or (p,) ndarray, optional
         Degrees of freedom of Student's t.
 
     Returns

@@ -65,6 +65,7 @@ def robust_score(res: Any, cov_type: str | None, constrained: bool) -> bool:
             'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; '
             "use wald_test"
         )
+    res.model._check_covariance(wanted)  # warns of the information of a pseudo-likelihood
     return wanted == "HC0"
 
 
