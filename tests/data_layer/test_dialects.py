@@ -6,7 +6,7 @@ import pytest
 
 from glmclf import LDA, Logit, MNLogit, NaiveBayes
 from glmclf.data.formula.dialects import R_FUNCTIONS, has_dot, with_all_columns
-from glmclf.errors import FormulaError
+from glmclf.errors import DataError, FormulaError
 
 N = 60
 I = np.arange(N)
@@ -134,6 +134,20 @@ def test_a_dot_leaves_out_weights_and_offset(model, left):
     found = model.from_formula(f"{left} ~ .", some, **beside)
     whole = model.from_formula(f'{left} ~ x + Q("odd name"){"" if "offset" in beside else " + z"}', some, **beside)
     assert sorted(found._design.variables) == sorted(whole._design.variables)
+
+
+@pytest.mark.parametrize("model, left", [(LDA, "k"), (NaiveBayes, "k"), (Logit, "y")])
+def test_a_dot_leaves_out_columns_that_are_given_as_such(model, left):
+    keyword = "freq_weights" if model is Logit else "weights"
+    some = D[[left, "x", "w", "z"]]
+    for given in (some["w"], some["w"][::-1]):
+        found = model.from_formula(f"{left} ~ .", some, **{keyword: given})
+        assert sorted(found._design.variables) == ["x", "z"]
+    for given in (2 * some["w"], some["w"].rename("other"), some["w"].to_numpy()):
+        found = model.from_formula(f"{left} ~ .", some, **{keyword: given})
+        assert sorted(found._design.variables) == ["w", "x", "z"]
+    with pytest.raises(DataError, match=f"{keyword}= of data in a stream is the name"):
+        model.from_formula(f"{left} ~ .", lambda: iter([some]), **{keyword: some["w"]})
 
 
 @pytest.mark.parametrize("name", ["odd name", "x", "class", 'a "b"'])

@@ -105,3 +105,39 @@ def test_missing_values_lags_and_constants_say_nothing():
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataWarning)
             Logit.from_formula(formula, data).fit().predict(data)
+
+
+GAPS = D.assign(z=D.z.where(D.index % 8 > 0), t=np.where(D.index % 8 > 0, np.resize(list("pqrsp"), N), None))
+
+
+@pytest.mark.parametrize("code", [
+    "I(z.gt(0))", "I(z.between(-0.5, 0.5))", "C(np.digitize(z, [-0.5, 0.5]))", "I(np.searchsorted([0.0], z))",
+    "C(np.digitize(z, np.quantile(z, [0.3, 0.6])))", "I(z.gt(np.quantile(z, 0.4)))", "I(t.isin(['p', 'q']))",
+    "I(t.str.upper() == 'P')", "t.astype(str)",
+])
+@pytest.mark.parametrize("model, left", MODELS)
+def test_what_is_computed_of_a_missing_value_is_missing(model, left, code):
+    res = model.from_formula(f"{left} ~ {code} + income", GAPS, missing="drop").fit()
+    without = model.from_formula(f"{left} ~ {code} + income", GAPS.dropna()).fit()
+    whole = GAPS.assign(z=GAPS.z.fillna(9.0), t=GAPS.t.fillna("p")).iloc[1:8]
+    np.testing.assert_array_equal(res.predict(whole), without.predict(whole))
+    if model not in (LDA, QDA, NaiveBayes):  # which judge new rows by the other features
+        assert np.isnan(np.asarray(res.predict(GAPS.iloc[:1]), dtype=float)).all()
+    if "quantile" not in code:
+        parts = model.from_formula(f"{left} ~ {code} + income", lambda: iter([GAPS[:30], GAPS[30:]]), missing="drop")
+        parts = parts.fit()
+        np.testing.assert_allclose(parts.predict(whole), without.predict(whole), rtol=1e-8)
+
+
+@pytest.mark.parametrize("left", ["I(z.gt(0))", "I(t.isin(['p', 'q']))", "z.between(-0.5, 0.5)"])
+def test_a_response_of_a_missing_value_is_missing(left):
+    assert Logit.from_formula(f"{left} ~ income", GAPS).fit().nobs == len(GAPS.dropna())
+
+
+@pytest.mark.parametrize("code", ["z.isna()", "z.fillna(0)", "own(z)", "t.str.contains('p', na=False)",
+                                  "z.add(income, fill_value=0)"])
+def test_code_that_says_what_becomes_of_missing_values(code):
+    def own(z):
+        return np.where(z > 0, 1.0, 0.0)
+
+    assert Logit.from_formula(f"y ~ {code}", GAPS).fit().nobs == N

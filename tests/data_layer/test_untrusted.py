@@ -44,6 +44,19 @@ def test_conditions_mean_what_they_mean_to_pandas(text):
     assert 0 < len(kept) <= N
 
 
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("text", [
+    "maybe", "not maybe", "whole > 1", "not (whole > 1)", "whole > 1 or x > 0", "lost > 0",
+])
+def test_rows_of_which_the_answer_is_missing_are_not_chosen(text, trusted):
+    frame = table().assign(whole=lambda t: t.k.astype("Int64").where(t.lost.notna()))
+    wanted = glmclf.Logit.from_formula("y ~ x", frame.query(text, engine="python")).fit()
+    for data in (frame, lambda: iter([frame.iloc[:50], frame.iloc[50:]])):
+        found = glmclf.Logit.from_formula("y ~ x", data, subset=text, trusted=trusted).fit()
+        assert found.nobs == wanted.nobs
+        np.testing.assert_allclose(found.params, wanted.params, rtol=1e-9)
+
+
 def test_conditions_with_functions_of_numpy():
     frame = table()
     assert not chosen('text == "`odd name` @x"', frame).any()  # a word, in which pandas looks for names

@@ -49,10 +49,11 @@ CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Helmert", "Diff"})
 NUMPY_NAMES = frozenset({"np", "numpy"})
 NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
 NUMPY_OTHERS = {"where": (3, frozenset[str]()), "clip": (3, frozenset({"a_min", "a_max", "min", "max"}))}
-# Factors that look at missing values themselves: a missing value in their columns need not make the row incomplete.
+# Functions and keywords by which a factor says itself what becomes of missing values of its columns.
 MISSING_AWARE = frozenset(
     {"isnan", "isna", "isnull", "notna", "notnull", "isfinite", "fillna", "nan_to_num", "combine_first", "fmax", "fmin"}
 )
+MISSING_KEYWORDS = frozenset({"na", "fill_value"})
 
 # Methods of columns, and functions of numpy, whose value in a row depends on other rows.
 ACROSS = frozenset(
@@ -220,6 +221,19 @@ def looks_across(code: str) -> bool:
     calls = [node.func for node in ast.walk(parse(code)) if isinstance(node, ast.Call)]
     methods = [f for f in calls if isinstance(f, ast.Attribute) and getattr(f.value, "attr", None) not in ("str", "dt")]
     return any(method.attr in ACROSS for method in methods)
+
+
+@kept
+def missing_aware(code: str) -> bool:
+    """Whether the code says what becomes of missing values, by the functions and keywords that it names.
+
+    Examples
+    --------
+    >>> missing_aware("x.fillna(0)"), missing_aware("x.add(z, fill_value=0)"), missing_aware("x.gt(0)")
+    (True, True, False)
+    """
+    keywords = {node.arg for node in ast.walk(parse(code)) if isinstance(node, ast.keyword)}
+    return not (MISSING_AWARE.isdisjoint(names(code).attributes) and MISSING_KEYWORDS.isdisjoint(keywords))
 
 
 @kept

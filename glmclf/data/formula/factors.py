@@ -132,7 +132,6 @@ class Expression:
         self.arrays = {name: n for name, n in arrays_of(self.borrowed).items() if name in found.used}
         whole = self.foreign and not self.remembers
         self.across = whole and not self.reductions
-        self.missing_aware = whole or bool(found.attributes & expressions.MISSING_AWARE)
         self.grows = expressions.grows(self.plain)
         # methods of columns and functions of the caller may want pandas objects
         series = found.on_columns or expressions.subscripts(self.plain)
@@ -155,6 +154,15 @@ class Expression:
     def looks_across(self) -> bool:
         """Whether the code looks across rows, by the methods and functions that it names."""
         return expressions.looks_across(self.plain)
+
+    @functools.cached_property
+    def missing_aware(self) -> bool:
+        """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
+        function of the caller's, or looks across rows."""
+        if not self.foreign or self.remembers:
+            return expressions.missing_aware(self.plain)
+        own = any(map(callable, self.borrowed.values()))
+        return own or bool(self.unknown_in_new) or expressions.missing_aware(self.plain)
 
     @functools.cached_property
     def unknown(self) -> str:

@@ -45,7 +45,7 @@ def parse_formula(
     *,
     intercept: bool = False,
     columns: Callable[[], Iterable[Any]] | None = None,
-    beside: Iterable[Any] = (),
+    beside: Iterable[str] = (),
 ) -> Parsed:
     """Both sides of a formula; FormulaError where one is missing or makes no sense.
 
@@ -56,7 +56,7 @@ def parse_formula(
     with hinting(formula, columns):
         if columns is not None:
             if has_dot(formula):
-                used = {*left_columns(formula), *(name for name in beside if isinstance(name, str))}
+                used = {*left_columns(formula), *beside}
                 formula = with_all_columns(formula, columns(), used)
             refuse_names(formula, columns())
         return _parsed(formula, intercept)

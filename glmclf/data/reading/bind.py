@@ -109,6 +109,8 @@ def subset_mask(
         return None
     if isinstance(subset, str):
         subset = chosen(subset, frame).array if restricted else _query(subset, frame, caller)
+        if isinstance(subset, pd.api.extensions.ExtensionArray) and pd.api.types.is_bool_dtype(subset.dtype):
+            subset = subset.fillna(False)  # as pandas: a row of which the answer is unknown is not chosen
     elif np.ndim(subset) != 1:
         raise TypeError(f"subset= is a bool array, a bool Series or a query string, found {type(subset).__name__}.")
     mask = align(subset, name="subset", frame=frame)

@@ -24,7 +24,7 @@ from glmclf.data.reading.read import ReadParts, responded, say_left_out, surveye
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted
-from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials
+from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, columns_beside, no_trials
 from glmclf.errors import DataError, FormulaError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_features"]
@@ -97,7 +97,7 @@ def read_features(
     check_missing_option(missing, FEATURE_MISSING)
     source = data if isinstance(data, Source) else OneTable(data)
     names = lambda: source.first().columns  # noqa: E731
-    parsed = parse_formula(formula, intercept=True, columns=names, beside=(extras or {}).values())
+    parsed = parse_formula(formula, intercept=True, columns=names, beside=columns_beside(extras, source.first()))
     formula = parsed.formula
     plain = list(itertools.chain(*parsed.right))
     block = counts_of(multinomial, list(source.first().columns), plain)

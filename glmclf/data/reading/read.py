@@ -28,7 +28,7 @@ from glmclf.data.response.response import refuse_numerals
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
-from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, no_trials, respond
+from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, columns_beside, no_trials, respond
 from glmclf.errors import DataError, MissingDataError
 
 __all__ = ["ReadTable", "ReadParts", "read_formula"]
@@ -151,7 +151,7 @@ def read_formula(
     check_missing_option(missing)
     source = data if isinstance(data, Source) else OneTable(data)
     names = lambda: source.first().columns  # noqa: E731
-    parsed = parse_formula(formula, intercept=intercept, columns=names, beside=(extras or {}).values())
+    parsed = parse_formula(formula, intercept=intercept, columns=names, beside=columns_beside(extras, source.first()))
     formula = parsed.formula
     right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
     with hinting(formula, names):

@@ -19,12 +19,12 @@ _THOUSANDS = r"[-+−]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:[ '\u00a0\u202f]\d{3})
 _ANY = rf"(?:{_THOUSANDS}|{_COMMA}|{_PLAIN})"
 _UNIT = r"%|[$€£¥]|[^\W\d_][\w/²³·°%]{0,9}"
 _KINDS = {
-    "plain": re.compile(_PLAIN),
-    "thousands": re.compile(_THOUSANDS),
-    "comma": re.compile(_COMMA),
-    "bound": re.compile(rf"[<>≤≥]=?\s*{_ANY}(?:\s*(?:{_UNIT}))?"),
-    "unit": re.compile(rf"(?:[$€£¥]\s*{_ANY}|{_ANY}\s*(?P<unit>{_UNIT}))"),
-}
+    "plain": _PLAIN,
+    "thousands": _THOUSANDS,
+    "comma": _COMMA,
+    "bound": rf"[<>≤≥]=?\s*{_ANY}(?:\s*(?:{_UNIT}))?",
+    "unit": rf"(?:[$€£¥]\s*{_ANY}|{_ANY}\s*(?P<unit>{_UNIT}))",
+}  # compiled where they are first used
 _HOW = {
     "plain": 'pd.to_numeric(df["{0}"])',
     "comma": 'pd.to_numeric(df["{0}"].str.replace(",", ".")), or decimal="," where a file is read',
@@ -102,12 +102,12 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
     kinds: dict[str, list[str]] = {}
     words, units, before = [], set(), list[str]()
     for value in values:
-        kind = next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(value.strip())), None)
+        kind = next((kind for kind, pattern in _KINDS.items() if re.fullmatch(pattern, value.strip())), None)
         if kind is None:
             words.append(value)
             continue
         kinds.setdefault(kind, []).append(value)
-        if kind == "unit" and (found := _KINDS["unit"].fullmatch(value.strip())):
+        if kind == "unit" and (found := re.fullmatch(_KINDS["unit"], value.strip())):
             units.add(found["unit"])
             before.append(value.strip().removesuffix(found["unit"] or "").strip())
     letters = len(units) > 1 and all(len(unit or "") == 1 and unit.isalpha() for unit in units)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.factor import SubtermColumns
-from glmclf.data.table.frame import align, as_array, quoted, row_labels
+from glmclf.data.table.frame import align, as_array, matched, quoted, row_labels
 from glmclf.errors import DataError, MissingDataError
 
 Respond = Callable[[list[str], list[Any]], Any]  # names and values of the left side -> a response
@@ -144,6 +145,19 @@ def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndar
         label = f'{name}="{value}"' if isinstance(value, str) else name
         out[name] = _numbers(name, label, array if cut is None else array[cut], index)
     return out
+
+
+def columns_beside(extras: Mapping[str, Any] | None, frame: pd.DataFrame) -> Iterator[str]:
+    """Columns of a table that are its offset, weights or trials: by their names, or given as they are."""
+    for keyword, value in (extras or {}).items():
+        name = getattr(value, "name", None)
+        if isinstance(value, str):
+            yield value
+        elif isinstance(name, str) and list(frame.columns).count(name) == 1:
+            with contextlib.suppress(DataError):  # of what does not fit, which is refused where it is read
+                found = matched(value, name=keyword, frame=frame)
+                if pd.Series(found.array).equals(pd.Series(frame[name].array)):
+                    yield name
 
 
 def _aligned(value: Any, name: str, frame: pd.DataFrame) -> ndarray:

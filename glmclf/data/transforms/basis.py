@@ -57,11 +57,17 @@ class Remembers:
 
     def fix(self, x: Values, *args: Any, **kwargs: Any) -> Steps[None]:
         """Fix the state on the training rows, with those sums over them that it takes."""
+        self._settings(x, *args, **kwargs)
+        yield from self._fix(x, *args, **kwargs) or ()
+
+    def _settings(self, x: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The arguments of a call by name, with defaults."""
         try:
-            inspect.signature(self._fix).bind(x, *args, **kwargs)
+            found = inspect.signature(self._fix).bind(x, *args, **kwargs)
         except TypeError as error:
             raise Refused(f"{error}.") from None
-        yield from self._fix(x, *args, **kwargs) or ()
+        found.apply_defaults()
+        return found.arguments
 
     def _fix(self, x: Values, *args: Any, **kwargs: Any) -> Steps[None] | None:
         """Fix the state on the training rows, as a generator where their moments do not suffice."""

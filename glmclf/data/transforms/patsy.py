@@ -119,18 +119,10 @@ class BSpline(SentTransform, BS):
         low, high = self._ends
         return (x < low) | (x > high)
 
-    def transform(
-        self,
-        x: Any,
-        df: Any = None,
-        knots: Any = None,
-        degree: Any = 3,
-        include_intercept: bool = False,
-        lower_bound: Any = None,
-        upper_bound: Any = None,
-        outside: str = "error",
-    ) -> Any:
+    def transform(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The basis at other rows."""
+        settings = self._settings(x, *args, **kwargs)
+        include_intercept, outside = settings["include_intercept"], settings["outside"]
         values = column(x)
         beyond = self.beyond(values)
         if not beyond.any():
