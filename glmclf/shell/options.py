@@ -61,7 +61,7 @@ OPTIONS: Mapping[str, ShellOption] = {
     "missing": _model("HOW", "{missing}; naivebayes also {feature_missing} (default: drop; of naivebayes: skip)"),
     "subset": _model("QUERY", "rows to use, as in \"age > 20 and region == 'north'\" (see below)"),
     "cov_type": _fit("TYPE", "{cov_types} (default: nonrobust)"),
-    "groups": ShellOption("COL", "column of clusters; twice for two-way clusters"),
+    "groups": ShellOption("COL", "column of clusters; again for each further grouping"),
     "maxlags": _covariance("N", "HAC: lags, rows being in the order of time", read=values.whole),
     "reps": _covariance("N", "bootstrap: replications (default: 999)", REGRESSION_NAMES, values.whole),
     "seed": _covariance("N", "bootstrap and sgd: of the random numbers", REGRESSION_NAMES, values.whole),

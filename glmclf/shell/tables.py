@@ -68,9 +68,8 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
 
 def read_csv(source: str, written: dict[str, Any]) -> Any:
     """Read a csv file or standard input; names that occur twice in the header stay duplicates, which are refused."""
-    import pandas as pd
-
     from glmclf import datasets
+    from glmclf.data.source.csv import header
     from glmclf.data.source.paths import separator_of
 
     if source == "-" and (sys.stdin is None or sys.stdin.closed):
@@ -82,8 +81,7 @@ def read_csv(source: str, written: dict[str, Any]) -> Any:
     written = {"sep": separator_of(source), **written, **({"keep_default_na": False} if "na_values" in written else {})}
     if written.get("decimal") == written["sep"]:
         raise ValueError(f"--decimal {written['decimal']} is what is between columns, too: give --sep")
-    header = {name: value for name, value in written.items() if name in ("sep", "encoding")}
-    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **header).iloc[0].tolist()
+    names = header(first, **{name: value for name, value in written.items() if name in ("sep", "encoding")})
     frame = datasets.read_csv(file, **written)
     if len(names) == 1 and any(mark in names[0] for mark in ",;\t|") and frame.iloc[:, 0].dtype.kind not in "iuf":
         raise ValueError(f"there is one column, {names[0]!r}: name what is between columns by --sep")
