@@ -143,7 +143,8 @@ class StreamedCodes:
             return self, [np.arange(len(self.labels))]
         names = list(self.stream.reader.beside)
         found = self.stream.sum(_DistinctGroups.of).table
-        members = [codes.labels.get_indexer(_index([found[names[codes.at[0]]].to_numpy()])) for codes in (self, *others)]
+        columns = [(codes.labels, found[names[codes.at[0]]].to_numpy()) for codes in (self, *others)]
+        members = [labels.get_indexer(_index([values])) for labels, values in columns]
         return self.of(self.stream, found, names, names), members
 
     @property

@@ -104,7 +104,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
         _check_clusters(found)
         if cov_type == "bootstrap" and len(names) > 1:
             raise NotImplementedError(
-                f'cov_type="bootstrap" draws the clusters of one grouping; groups= has {len(names)}, {" and ".join(names)}'
+                f'cov_type="bootstrap" draws the clusters of one grouping; groups= has {" and ".join(names)}'
             )
     doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" else "")
     if doubt:

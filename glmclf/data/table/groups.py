@@ -134,7 +134,7 @@ def _groupings(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     elif isinstance(groups, (list, tuple)) and all(isinstance(g, GROUPING_TYPES) for g in groups):
         variables = list(groups)
         known = [table is not None and isinstance(g, str) and g in table.columns for g in groups]
-        names = all(known) or any(known) and len(groups) <= MAX_GROUPINGS
+        names = all(known) or (any(known) and len(groups) <= MAX_GROUPINGS)
         if not names and all(isinstance(g, str) for g in groups) and len(groups) > 2:
             variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
     elif isinstance(groups, (list, tuple)) and len(groups) > 2 and any(isinstance(g, tuple) for g in groups):

@@ -605,7 +605,8 @@ COVARIANCES = {
             "cluster",
             "clusters",
             "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).",
-            '"HC0" of sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); several groupings as Cameron, Gelbach & Miller',
+            '"HC0" of sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); of several groupings a sum over their '
+            "intersections (Cameron, Gelbach & Miller)",
             _cluster,
             source="Cameron, Gelbach & Miller (2011); Cameron & Miller (2015)",
             options=("groups",),

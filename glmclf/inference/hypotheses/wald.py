@@ -402,7 +402,7 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
         rank = int((scale > 0).sum())
     if (np.diagonal(C) < 0).any() or values[0] < -1e-8:
         raise ValueError(
-            "the covariance matrix of what is tested is not positive semi-definite, as one by several clusterings may be, "
+            "the covariance matrix of what is tested is not positive semi-definite, as a multiway one may be, "
             "so that there is no joint test: use fewer groupings, or more clusters"
         )
     if rank < len(d):
