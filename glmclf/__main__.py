@@ -251,9 +251,8 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
 
 def read_csv(source: str, written: dict[str, Any]) -> Any:
     """Read a csv file or standard input; names that occur twice in the header stay duplicates, which are refused."""
-    import pandas as pd
-
     from glmclf import datasets
+    from glmclf.data.source.csv import header
     from glmclf.data.source.paths import separator_of
 
     if source == "-" and (sys.stdin is None or sys.stdin.closed):
@@ -265,8 +264,7 @@ def read_csv(source: str, written: dict[str, Any]) -> Any:
     written = {"sep": separator_of(source), **written}
     if written.get("decimal") == written["sep"]:
         raise ValueError(f"--decimal {written['decimal']} is what is between columns, too: give --sep")
-    header = {name: value for name, value in written.items() if name in ("sep", "encoding")}
-    names = pd.read_csv(first, header=None, nrows=1, dtype=str, keep_default_na=False, **header).iloc[0].tolist()
+    names = header(first, **{name: value for name, value in written.items() if name in ("sep", "encoding")})
     frame = datasets.read_csv(file, **written)
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
 

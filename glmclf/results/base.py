@@ -151,8 +151,9 @@ class Results(WaldInference):
         Returns
         -------
         Results
-            Of the same class: the model with its offset, weights, trials, event or reference and other keywords; the
-            fit with its options and covariance, but from its own start.
+            Of the same class: the model with its offset, weights, trials, event or reference and other keywords, of
+            features (`families`, `multinomial`) those of features that it has; the fit with its options and covariance,
+            but from its own start.
 
         Raises
         ------
