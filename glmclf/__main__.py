@@ -56,7 +56,7 @@ OPTIONS = {
     "missing": ("HOW", "drop or raise; naivebayes also skip (its default) or level"),
     "subset": ("QUERY", "rows to use, as in \"age > 20 and region == 'north'\" (see below)"),
     "cov_type": ("TYPE", "{cov_types} (default: nonrobust)"),
-    "groups": ("COL", "column of clusters; twice for two-way clusters"),
+    "groups": ("COL", "column of clusters; again for each further grouping"),
     "maxlags": ("N", "HAC: lags, rows being in the order of time"),
     "reps": ("N", "bootstrap: replications (default: 999)"),
     "seed": ("N", "bootstrap and sgd: of the random numbers"),

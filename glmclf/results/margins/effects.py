@@ -275,7 +275,7 @@ def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> 
 def _clusters(res: Any) -> ndarray:
     """Codes of the clusters of the fit's covariance, from the column that it names."""
     if len(res._cov.clusters) > 1:
-        raise NotImplementedError('vcov="unconditional" with two-way clusters')
+        raise NotImplementedError('vcov="unconditional" with clusters of several groupings')
     name = res._group_names[0]
     with without_warnings(InferenceWarning):  # of few clusters, which the fit has given
         try:
