@@ -145,18 +145,26 @@ def _levels(blocks: Any, movable: ndarray | None) -> ndarray | None:
     flags = _flags(blocks.few()[0]) & (True if movable is None else movable)  # so far: the first rows have them
     most = _most(blocks, CentredOffset())
     while flags.any():
-        levels = _least_squares(blocks, flags)
-        grid = 2.0 ** np.ceil(np.log2(max(_most(blocks, CentredOffset(0.0, levels)), 1.0)))
-        levels = np.round(levels / grid) * grid
-        less = CentredOffset(0.0, levels)
-        if not np.abs(levels).sum() <= MAX_GRID_STEPS * grid or _most(blocks, less) > 0.5 * most:
+        levels = _on_grid(blocks, _least_squares(blocks, flags))
+        if levels is None or _most(blocks, CentredOffset(0.0, levels)) > 0.5 * most:
             return None
         other = expandable(blocks).sum(lambda X, o: (~_flags(X)).astype(int)) > 0
         if not (flags & other).any():
-            rounded = blocks.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any()))
-            return None if rounded else levels
+            return None if _rounds(blocks, levels) else levels
         flags &= ~other
     return None
+
+
+def _on_grid(blocks: Any, levels: ndarray) -> ndarray | None:
+    """Coefficients rounded to a grid as wide as what they leave; None where sums of them have too many digits."""
+    grid = 2.0 ** np.ceil(np.log2(max(_most(blocks, CentredOffset(0.0, levels)), 1.0)))
+    levels = np.round(levels / grid) * grid
+    return levels if np.abs(levels).sum() <= MAX_GRID_STEPS * grid else None
+
+
+def _rounds(blocks: Any, levels: ndarray) -> bool:
+    """Whether some offset loses digits as the levels are taken from it."""
+    return bool(blocks.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any())))
 
 
 def _flags(X: Any) -> ndarray:

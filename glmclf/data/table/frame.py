@@ -104,7 +104,7 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
 
 def refuse_repeated(names: Sequence[Any] | pd.Index) -> None:
     """Raise DataError for names of columns that occur more than once."""
-    index = pd.Index(names)
+    index = names if isinstance(names, pd.Index) else pd.Index(names)  # which remembers the answer
     if not index.is_unique:
         repeated = quoted(index[index.duplicated()].unique())
         raise DataError(f"column names occur more than once: {repeated}. Rename or drop the copies.")
