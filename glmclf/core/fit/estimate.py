@@ -343,7 +343,7 @@ def _finish(near: WarmStart, objective: Objective, *, maxiter=100, callback=None
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
-    """Maximum of a concave objective of one parameter, from any start: Newton inside a bracket on the sign of the score.
+    """Maximum of a concave objective of one parameter, from any start: Newton in a bracket on the sign of the score.
 
     Steps that mean nothing, as the information has vanished or they are not half the last, become bisections, or of
     twice the length until the maximum is between two points.
