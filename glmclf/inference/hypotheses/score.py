@@ -55,7 +55,7 @@ def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndar
 
 
 def orthogonal(information: ndarray, tested: ndarray) -> ndarray:
-    """L (q, p) with L s the scores of some parameters made orthogonal to those of the others, L = (-I_21 I_11^-1, 1)."""
+    """L (q, p) with L s the scores of some parameters made orthogonal to the others: L = (-I_21 I_11^-1, 1)."""
     others = np.setdiff1d(np.arange(len(information)), tested)
     L = np.zeros((len(tested), len(information)))
     L[:, tested] = np.eye(len(tested))
