@@ -56,17 +56,15 @@ def wild_test(
     """
     G, q = scores.shape
     Z = np.linalg.qr(scores)[0]
-    own = statistic is None
-    if own:
-        statistic = float(_statistics(np.ones((1, G)), Z, shares)[0])
-    every = multipliers == "rademacher" and G <= reps.bit_length() and 2**G <= reps
+    T = float(_statistics(np.ones((1, G)), Z, shares)[0]) if statistic is None else statistic
+    every: bool = multipliers == "rademacher" and 2**G <= reps
     size = max(1, MAX_ENTRIES // (G + q * q))
     draws = _all_signs(G, size) if every else _drawn(G, size, multipliers, reps, seeds.generator(seed))
-    reached = sum(int((_statistics(v, Z, shares) >= (1 - TIE) * statistic).sum()) for v in draws)
+    reached = sum(int((_statistics(v, Z, shares) >= (1 - TIE) * T).sum()) for v in draws)
     if every:
         reached, reps = 2 * reached, 2**G
-    pvalue = reached / reps if every and own else (1 + reached) / (1 + reps)
-    return statistic, pvalue, reps, every
+    pvalue = reached / reps if every and statistic is None else (1 + reached) / (1 + reps)
+    return T, pvalue, reps, every
 
 
 def _statistics(v: ndarray, Z: ndarray, shares: ndarray) -> ndarray:

@@ -30,7 +30,7 @@ def score_bootstrap_test(
     check_whole("reps", reps, 1, "a whole number of draws")
     seeds.generator(seed)
     known = whole_seed(seed)
-    R, q = wald.linear_restrictions(*wald.constraints(*res._constraints(hypothesis), len(res._theta)))
+    R, q = wald.linear_restrictions(*res._constraints(hypothesis))
     if groups is None and res.cov_type == "cluster":
         groups = res._cov_options().get("groups", res._group_names)
     if groups is None:
