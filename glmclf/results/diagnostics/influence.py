@@ -173,6 +173,7 @@ class Influence:
         if basis is not None:
             change = from_basis(basis, change.T).T
         change = np.where(np.isfinite(self.results._theta), change, np.nan)
+        change[:, self.results._state.estimate.fixed_parameters] = 0.0
         return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
 
     @property
