@@ -708,6 +708,7 @@ def test_signs_that_take_too_long_are_told(monkeypatch, capsys):
         replace(found).sign_of(np.eye(45))
 
 
+@pytest.mark.filterwarnings("ignore:rows whose outcome is certain")
 @pytest.mark.parametrize("parts", [False, True])
 @pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
 def test_a_regressor_far_from_zero(model, parts):

@@ -207,16 +207,19 @@ class Limit:
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
         p, start = len(near), near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows
-        if not len(kept) or not len(rows) or inner(start[kept]).well_conditioned(inner.blocks.arrays[0].least_rcond):
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
+            simple = not len(kept) or not len(rows)
+            simple = simple or inner(start[kept]).well_conditioned(inner.blocks.arrays[0].least_rcond)
+        if simple:
             return cls(rows, inner, start[kept], kept, p)
-        R, q = triangular_factor(objective.blocks), objective.likelihood.n_eta
+        R = triangular_factor(objective.blocks)
         free = qr(into_basis(R, cone.basis))[0][:, len(held) :]
         theta = from_basis(R, free)
         theta -= cone.basis @ np.linalg.solve(cone.basis[held], theta[held])
         root, turn = rq(theta[kept])
         free = free @ turn.T
         _, inner = _limit_objective(objective, cone, gone, np.arange(p))
-        if q > 1:
+        if isinstance(inner, Selected):
             inner = Within(inner.objective.rotated(R), free, np.zeros(p))
         else:
             T = product(triangular_inverse(R), free)

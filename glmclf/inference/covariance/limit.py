@@ -69,7 +69,7 @@ class LimitContext(Context):
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""
-        if self.objective.likelihood.n_eta > 1:
+        if isinstance(self.objective, Restricted):
             raise NotImplementedError(
                 f'cov_type="{cov_type}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
             )
