@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES, first_of
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataWarning, escaped, warn
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class DivergingParameters:
         return pd.Series(values, index=self._index[those])
 
 
+@under_usual_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class Separation:
     """Report of separation: a response that some combination of the regressors predicts perfectly.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import expandable
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.leverage import Leverages
@@ -43,10 +44,9 @@ class LimitContext(Context):
         return self.parameters
 
     def scores_of(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray | None]:
-        """Scores of rows of the limit in the parameters kept, without their weights, and these."""
+        """Scores of rows of the limit in its coordinates, without their weights, and these."""
         S, weights = super().scores_of(X, y, m, offset, weights)
-        kept = getattr(self.objective, "kept", None)  # of several equations: some of the limit's own parameters
-        return (S if kept is None else S[:, kept]), weights
+        return (self.objective.score(S.T).T if isinstance(self.objective, Restricted) else S), weights
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
@@ -69,7 +69,7 @@ class LimitContext(Context):
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""
-        if hasattr(self.objective, "kept"):
+        if isinstance(self.objective, Restricted):
             raise NotImplementedError(
                 f'cov_type="{cov_type}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
             )

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, without_warnings
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
@@ -292,6 +293,7 @@ def _clusters(res: Any) -> ndarray:
 
 
 # -------------------------------------------------------------------------------------------------------- results
+@under_usual_errors
 class LabelledEstimates(FrameShown):
     """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
@@ -350,6 +352,7 @@ class LabelledEstimates(FrameShown):
 
 
 
+@under_usual_errors
 class MarginalEffects(LabelledEstimates):
     """Marginal effects with delta-method standard errors; made by `get_margeff`.
 

@@ -13,6 +13,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
@@ -104,6 +105,7 @@ def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
         raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
 
 
+@under_usual_errors
 class AdjustedPredictions(LabelledEstimates):
     """Averages of predictions with delta-method standard errors and intervals; made by `predictions`."""
 
@@ -222,6 +224,7 @@ def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed:
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
 
+@under_usual_errors
 class Contrasts(FrameShown):
     """Comparisons of adjusted predictions; made by `contrasts`.
 

@@ -10,6 +10,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import labels
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses import wald
@@ -238,6 +239,7 @@ class LevelEstimates(WaldInference):
         return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object), copy=False)
 
 
+@under_usual_errors
 class LevelPredictions(frames.FrameShown):
     """Predictions for each level with standard errors and intervals, labelled by row and level.
 
