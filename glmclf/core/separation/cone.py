@@ -14,8 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
+from glmclf.core.fit.coordinates import Coordinates, wide
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.separation.deadline import SIGN_SECONDS, Deadline, OutOfTime
@@ -126,6 +127,34 @@ class RecessionCone:
         moved = A @ self.basis
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
         return replace(self, basis=moved)
+
+    def widened(self, coordinates: Coordinates) -> RecessionCone:
+        """A cone of the parameters that are left as one of all."""
+        if not coordinates.omitted:
+            return self
+        M = wide(self.M, coordinates.columns, coordinates.k)
+        out = replace(self, basis=coordinates.spread(self.basis), M=M)
+        if "signs" in vars(self):  # asked for already
+            vars(out)["signs"] = coordinates.spread(self.signs)
+        return out
+
+    def with_fewest_facets(self) -> RecessionCone:
+        """The cone with those facets alone that others do not imply, and no row that it decides."""
+        return replace(self, facets=self.extreme, decided=np.zeros(0, dtype=bool))
+
+    def held(self, constraints: Constraints) -> ndarray:
+        """Places of as many diverging parameters as the cone has dimensions, which a limit holds at 0."""
+        # in proportion to the parameters that M makes of coordinates of size one
+        size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
+        scaled = self.basis / np.where(size > 0, size, 1.0)
+        scaled = scaled / np.linalg.norm(scaled, axis=0)
+        concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
+        pivots = qr(scaled[concerned].T, mode="r", pivoting=True)[1][: self.basis.shape[1]]
+        return concerned[pivots]
+
+    def without(self, held: ndarray, theta: ndarray) -> ndarray:
+        """Parameters with the same predictors on the rows that no direction moves, and zeros for those `held`."""
+        return theta - self.basis @ np.linalg.solve(self.basis[held], theta[held])
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
