@@ -21,11 +21,11 @@ from glmclf.core.fit.offsets import against_offset, centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
+from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
-from glmclf.core.separation import MIN_COLUMNS_TO_COUNT
 from glmclf.data.design.arrays import is_sparse, sparse_rows
 from glmclf.data.table.frame import align
 from glmclf.data.table.rows import offset_of_new_rows
@@ -698,12 +698,6 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
             V = replace(V, matrix=coordinates.wide(V.matrix))
-        if (np.diag(V.matrix) < 0).any():
-            warn(
-                f"the two-way covariance by {' and '.join(keywords.names)} is not positive semi-definite: some "
-                "standard errors are NaN. Use one grouping, or more clusters.",
-                InferenceWarning,
-            )
         return V, keywords.names
 
     def _limit_covariance(

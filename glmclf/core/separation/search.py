@@ -8,9 +8,9 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import RankDeficiency, estimate
-from glmclf.core.fit.warm_start import passes_are_dear
+from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT, passes_are_dear
 from glmclf.core.likelihood.objective import Objective
-from glmclf.core.separation import MIN_COLUMNS_TO_COUNT, outcomes, stream
+from glmclf.core.separation import outcomes, stream
 from glmclf.core.separation.counting import CountedRows, count, is_told
 
 

@@ -46,7 +46,7 @@ class SimplicialCone:
 
     @cached_property
     def basis(self) -> ndarray:
-        """Of the cone's span, (p, r): the sum of the rays, and all but the last."""
+        """Basis of the cone's span, (p, r): the sum of the rays, and all but the last."""
         return np.column_stack([self.direction, self.rays[:, :-1].toarray()])
 
     @cached_property
