@@ -11,6 +11,7 @@ from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT, passes_are_dear
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation import outcomes, stream
+from glmclf.core.separation.certificate import has_maximum
 from glmclf.core.separation.counting import CountedRows, count, is_told
 
 
@@ -21,7 +22,7 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
     ----------
     objective : Objective or MultinomialObjective
     theta : (p,) ndarray, optional
-        Where a fit stopped: rows it leaves undecided bound the search.
+        Where a fit stopped, which may prove that the maximum is there; else rows it leaves undecided bound the search.
 
     Returns
     -------
@@ -29,6 +30,8 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
     constraints : object
         Of all rows; over a stream, of some that have the same cone; or what was counted.
     """
+    if theta is not None and has_maximum(objective, theta):
+        return None, None
     several = objective.blocks.arrays[0].shape[1] >= MIN_COLUMNS_TO_COUNT
     counted = count(objective, theta) if several else None
     if counted is not None and counted.cone is not None:
