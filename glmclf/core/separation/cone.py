@@ -379,7 +379,7 @@ def largest_one(T: ndarray) -> ndarray:
     return T / np.where(size > 0, size, 1.0)
 
 
-def _different(T: ndarray) -> ndarray:
+def different(T: ndarray) -> ndarray:
     """Rows of T scaled to a largest entry of one, one row for each direction."""
     T = largest_one(T)
     return T[different_rows(T)]
@@ -487,12 +487,12 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     B, rounding = np.eye(T.shape[1]), 0.0
     if len(E) or not strict.all():
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
-    C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
+    C, facets, noise = rounded_cone(A[strict] @ B, B.T @ direction)
     basis = place.parameters(N @ B @ C, rounding)
-    return RecessionCone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
+    return RecessionCone(basis, different(facets), decided, max(noise, rounding), place.M, place.tie)
 
 
-def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
+def rounded_cone(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
     """Coordinates C in which the cone F x >= 0 is round, with the first axis inside, its facets there, their rounding.
 
     A cone whose facets face each other closely is first seen from near its centre: in the metric G'G, where the rows of
@@ -612,7 +612,7 @@ def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
     """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
     _, values, V = np.linalg.svd(qr_factor(rows, np.zeros((rows.shape[1],) * 2)))
     moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
-    return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
+    return np.hstack([moving @ rounded_cone(rows @ moving, moving.T @ w)[0], still])
 
 
 def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:

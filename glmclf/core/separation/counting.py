@@ -11,27 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from glmclf.core.design.columns import Columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.fit.estimate import RankDeficiency
+from glmclf.core.fit.estimate import Estimate, RankDeficiency
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers.loop import CONVERGED
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
+from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
 from glmclf.core.separation.limit import LimitEstimate, limit_estimate
 from glmclf.core.separation.outcomes import seen_outcomes
-from glmclf.core.separation.simplicial import SimplicialCone, by_column
+from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column, pivots
 
-SURE_RCOND = 1e-10  # reciprocal condition of an information that rounding does not make of a singular one
 GLANCE_ROWS = 64  # rows that show of most columns that they have both signs
 FAR = 50.0  # steps along a direction after which no row has another outcome to more than 1e-20
 
@@ -44,8 +46,8 @@ class CountedRows:
     ----------
     gone : (n, K) bool ndarray
         Outcomes that are ruled out.
-    cone : SimplicialCone or None
-        Of the directions counted; None where they are not independent of each other.
+    cone : SimplicialCone, ProductCone or None
+        Of the directions counted; None where it is not proven that there are no others.
     near : (p,) ndarray
         Parameters far along these directions, at the maximum of the rest as far as it was found.
     iterations : int
@@ -53,7 +55,7 @@ class CountedRows:
     """
 
     gone: ndarray
-    cone: SimplicialCone | None
+    cone: SimplicialCone | ProductCone | None
     near: ndarray
     iterations: int = 0
 
@@ -75,8 +77,7 @@ class Sides:
 
 def is_told(objective: Objective) -> bool:
     """Whether counting tells that rows in memory are separated."""
-    found = _rounds(objective)
-    return found is not None and bool(found[1])
+    return _told(objective) is not None
 
 
 def count(objective: Objective, start: ndarray | None = None) -> CountedRows | None:
@@ -89,89 +90,193 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
     start : (p,) ndarray, optional
         Where a fit of the rest begins.
     """
-    found = _rounds(objective)
-    if found is None or not found[1]:
+    told = _told(objective)
+    if told is None:
         return None
-    sides, rounds, gone = found
-    largest, q = objective.blocks.arrays[0].largest(), objective.likelihood.n_eta
-    rays = _rays(sides, rounds, q)
-    theta = np.zeros(len(largest) * q) if start is None else start
-    far = theta + FAR * np.asarray(rays.sum(axis=1)).ravel()
-    if len(rounds) > 1 or not _each_alone(sides, rounds[0]):
-        return CountedRows(gone, None, far)
-    seen = _seen(objective)
-    complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
-    cone = SimplicialCone(rays, complete, 1.0 / np.where(largest > 0, largest, 1.0))
+    largest = objective.blocks.arrays[0].largest()
+    theta = np.zeros(len(largest) * objective.likelihood.n_eta) if start is None else start
+    cone = _cone_of(told, 1.0 / np.where(largest > 0, largest, 1.0))
+    if cone is None:
+        return CountedRows(told.gone, None, theta)
+    far = theta + FAR * cone.direction
     try:
-        rest = limit_estimate("irls", objective, cone, None, theta, gone)
+        rest = limit_estimate("irls", objective, cone, None, theta, told.gone)
     except RankDeficiency:  # rows that are decided were all that told columns apart
-        return CountedRows(gone, None, far)
+        return CountedRows(told.gone, None, far)
     far = rest.fit.theta + FAR * cone.direction
-    return CountedRows(gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+    return CountedRows(told.gone, cone if _proves(rest) else None, far, rest.fit.iterations)
 
 
 def _proves(rest: LimitEstimate) -> bool:
     """Whether the rest has a maximum, which is the only one: none of its parameters goes anywhere."""
     inner = rest.inner
-    if inner.fit.message != CONVERGED or inner.vanished:
+    if not len(inner.theta) or not len(rest.rows):
+        return not len(inner.theta)
+    if not isinstance(rest.objective, Selected):  # full rank is what the fit began with
+        return _converged(inner) or has_maximum(rest.objective, inner.theta)
+    if not _converged(inner):
         return False
-    if not isinstance(rest.objective, Selected) or not len(inner.theta):
-        return True  # full rank is what the fit began with
     before, after = rest.objective(np.zeros(len(inner.theta))).information, inner.fit.evaluation
     return after.well_conditioned(SURE_RCOND) and not information_vanished(before, after.information)
 
 
-def _seen(objective: Objective) -> ndarray:
-    _, y, m, *_ = objective.blocks.arrays
-    return seen_outcomes(y, m, objective.likelihood.n_eta + 1)
+def _converged(inner: Estimate) -> bool:
+    return inner.fit.message == CONVERGED and not inner.vanished
 
 
-def _rounds(objective: Objective) -> tuple[Sides, list[ndarray], ndarray] | None:
-    """Sides of a design, masks (c, K) of the outcomes that each rules out, and the mask (n, K) of the
-    outcomes gone.
+# ------------------------------------------------------------------------------------------------------ rows
+@dataclass(frozen=True)
+class ToldRows:
+    """Rows that the sides of a design decide.
 
-    There is a mask for each round: rows that have one outcome left speak no longer, and others may be alike then.
+    Attributes
+    ----------
+    sides : Sides
+    seen, gone : (n, K) bool ndarray
+        Outcomes of each row that it showed, and that are ruled out.
+    depth : (c, K) ndarray
+        In which round, from 0 on, each side rules out each outcome of the rows it moves; infinite if in none.
+    without : (c, K) bool ndarray
+        Whether no row that is left open has the outcome and is moved.
     """
-    X = objective.blocks.arrays[0]
-    sides = None if objective.blocks.streamed else _sides(X)
+
+    sides: Sides
+    seen: ndarray
+    gone: ndarray
+    depth: ndarray
+    without: ndarray
+
+
+def _told(objective: Objective) -> ToldRows | None:
+    """What the sides of a design decide, or None where they decide nothing.
+
+    There are several rounds: rows that have one outcome left speak no longer, and others may be alike then.
+    """
+    sides = None if objective.blocks.streamed else _sides(objective.blocks.arrays[0])
     if sides is None:
         return None
-    seen = _seen(objective)
+    _, y, m, *_ = objective.blocks.arrays
+    seen = seen_outcomes(y, m, objective.likelihood.n_eta + 1)
     there = sparse.csr_array((sides.gains != 0).T, dtype=np.int64)  # (c, n)
     gone, open_ = np.zeros(seen.shape, dtype=bool), np.ones(len(seen), dtype=bool)
-    rounds: list[ndarray] = []
+    depth = np.full((there.shape[0], seen.shape[1]), np.inf)
+    rounds = 0
     while True:
         shown, left = there @ (seen & open_[:, None]), there @ (~gone & open_[:, None])
         new = (shown == 0) & (left > 0)
         if not new.any():
-            return sides, rounds, gone
-        rounds.append(new)
+            return ToldRows(sides, seen, gone, depth, left == 0) if rounds else None
+        depth[new] = rounds
+        rounds += 1
         gone |= (there.T @ new.astype(np.int64) > 0) & open_[:, None]
         open_ = (~gone).sum(axis=1) > 1
 
 
-def _rays(sides: Sides, rounds: list[ndarray], q: int) -> Any:
-    """Directions of the parameters, (p, r): of an outcome that loses, in its equation; of the reference,
-    in all others."""
-    D, out = sides.directions, []
-    for new in rounds:
-        for c in range(q + 1):
-            some = D[:, np.flatnonzero(new[:, c])]
-            equations = sparse.csc_array(np.where(np.arange(1, q + 1) == c, -1.0, float(c == 0))[:, None])
-            out.append(sparse.kron(equations, some, format="csc"))
-    rays = sparse.csc_array(sparse.hstack(out, format="csc"))
+# ------------------------------------------------------------------------------------------------------ the cone
+@dataclass(frozen=True)
+class Rays:
+    """Directions of the parameters along which a side of a design makes an outcome less likely.
+
+    Attributes
+    ----------
+    rays : (p, r) csc_array
+    side, outcome : (r,) integer ndarray
+    depth : (r,) ndarray
+        Round in which each decides rows; infinite where others decided them, and where it may be reversed.
+    """
+
+    rays: Any
+    side: ndarray
+    outcome: ndarray
+    depth: ndarray
+
+    def take(self, which: ndarray) -> Rays:
+        """Some of the rays."""
+        return Rays(self.rays[:, which], self.side[which], self.outcome[which], self.depth[which])
+
+
+def _cone_of(told: ToldRows, scale: ndarray) -> SimplicialCone | ProductCone | None:
+    """The cone of the directions that move no row that is left open; None where rounding hides its interior.
+
+    Its facets are in terms of rays. Most rays are alone in some row, and none of them is reversed in another: these are
+    edges of the cone. The others fall into groups that no row has in common, each with a cone of its own.
+    """
+    rays = _rays(told)
+    facets = _facets(told, rays)
+    single = np.diff(facets.indptr) == 1
+    alone = np.zeros(facets.shape[1], dtype=bool)
+    alone[facets[single].indices[facets[single].data > 0]] = True
+    telling = (facets.data < 0) | ~alone[facets.indices]  # facets without such entries follow from those of one ray
+    mixed = facets[sparse.csr_array((telling * 1.0, facets.indices, facets.indptr), facets.shape).sum(axis=1) > 0]
+    complete = bool((told.gone | told.seen).all() and (told.seen.sum(axis=1) == 1).all())
+    grouped = np.diff(sparse.csc_array(mixed).indptr) > 0
+    if not (alone | grouped).all():
+        return None
+    simplicial = SimplicialCone(rays.rays[:, np.flatnonzero(~grouped)], complete, scale)
+    if not grouped.any():
+        return simplicial
+    count_, of = connected_components(sparse.csr_array(mixed.T @ mixed != 0), directed=False)
+    others = []
+    for group in range(count_):
+        members = np.flatnonzero((of == group) & grouped)
+        if len(members):
+            edges = np.eye(len(members))[alone[members]]
+            rows = mixed[np.flatnonzero(np.diff(mixed[:, members].indptr) > 0)][:, members].toarray()
+            cone = _cone_of_group(rays.take(members), np.vstack([rows, edges]))
+            if cone is None:
+                return None
+            others.append(cone)
+    return ProductCone(simplicial, tuple(others))
+
+
+def _cone_of_group(rays: Rays, facets: ndarray) -> RecessionCone | None:
+    """The cone of rays t with facets t >= 0, in whose interior those of each round weigh little beside those before."""
+    facets = different(facets)  # each once, with a largest entry of one
+    inside = np.zeros(len(rays.depth))
+    for depth in np.unique(rays.depth[np.isfinite(rays.depth)]):
+        more, now = facets @ (rays.depth == depth), facets @ inside
+        falling = (more < 0) & (now > 0)
+        share = min(1.0, 0.5 * float((now[falling] / -more[falling]).min(initial=np.inf)))
+        inside = inside + share * (rays.depth == depth)
+    if (facets @ inside).min() <= ROUNDED_SHARE_OF_TERMS:
+        return None
+    C, rounded, noise = rounded_cone(facets, inside)
+    return RecessionCone(rays.rays @ C, different(rounded), np.zeros(0, dtype=bool), noise)
+
+
+def _rays(told: ToldRows) -> Rays:
+    """Directions that move no row that is left open, none of which is a sum of others."""
+    without, D = told.without.copy(), told.sides.directions
+    K = without.shape[1]
+    every = np.flatnonzero(without.all(axis=1))  # all K equations: to add the same to each does nothing
+    without[every, np.isinf(told.depth[every]).argmax(axis=1)] = False
+    side, outcome = np.nonzero(without)
+    equations = np.vstack([np.ones(K - 1), -np.eye(K - 1)]).T  # of the reference, the others gain
+    parts = [
+        sparse.kron(equations[:, [c]], D[:, side[outcome == c]], format="csc") for c in range(K)
+    ]
+    order = np.concatenate([np.flatnonzero(outcome == c) for c in range(K)])
+    rays = sparse.csc_array(sparse.hstack(parts, format="csc"))
     rays.eliminate_zeros()
-    return rays
+    found = Rays(rays, side[order], outcome[order], told.depth[side[order], outcome[order]])
+    return found.take(np.sort(pivots(rays)[1]))
 
 
-def _each_alone(sides: Sides, new: ndarray) -> bool:
-    """Whether each direction is the only one that rules its outcome out in some row, so that none may be reversed."""
-    for mask in new.T:
-        some = sparse.csr_array(sides.gains[:, np.flatnonzero(mask)] != 0, dtype=np.int64)
-        alone = np.diff(some.indptr) == 1
-        if not (some.T @ alone.astype(np.int64) > 0).all():
-            return False
-    return True
+def _facets(told: ToldRows, rays: Rays) -> Any:
+    """Rows t of which t @ x >= 0 for members of the cone, x in terms of the rays: what an outcome that a row
+    did not show loses against one that it did."""
+    gains = told.sides.gains
+    lost = [
+        sparse.csr_array(gains[:, rays.side] @ sparse.diags_array(1.0 * (rays.outcome == c)))
+        for c in range(told.seen.shape[1])
+    ]
+    found = []
+    for c, l in permutations(range(len(lost)), 2):
+        rows = np.flatnonzero(told.seen[:, c] & ~told.seen[:, l])
+        found.append(lost[l][rows] - lost[c][rows])
+    facets = sparse.csr_array(sparse.vstack(found, format="csr"))
+    facets.eliminate_zeros()
+    return facets[np.diff(facets.indptr) > 0]
 
 
 # -------------------------------------------------------------------------------------------------- columns
