@@ -70,6 +70,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     # names of parts of the state for Wald tests and tables
     _theta: Any = property(lambda self: self._state.theta)
     _V: Any = property(lambda self: self._state.V)
+    _diagonal: Any = property(lambda self: self._state.variances)
     _cov: Any = property(lambda self: self._state.covariance)
     _group_names: Any = property(lambda self: self._state.groupings)
     _omitted: Any = property(lambda self: self._state.omitted)
@@ -107,6 +108,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         return self._state.in_coordinates(R)
 
+    def _block(self, at: ndarray) -> ndarray:
+        return self._state.block(at)
+
     @property
     def _rank(self) -> float:
         return self._cov.rank(centred=self._state.estimate.has_zero_score and self.converged)
@@ -124,6 +128,19 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"the constraints {state.estimate.constraint} fix what the hypothesis is about, so that the estimate "
                 "has no test of it: use constraint_test()"
             )
+        self._check_unaliased(R)
+        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
+            names = np.array(self._param_names)[state.unselected][lost]
+            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
+        if self._touches_infinity(R):
+            raise ValueError(
+                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
+                f"test: {instead(self.model._pseudo)}"
+            )
+
+    def _check_unaliased(self, R: ndarray) -> None:
+        """Refuse combinations that omitted columns make arbitrary."""
+        state: Any = self._state
         stray = not_estimable(state.combinations, R, state.coordinates.k, self._units) if state.combinations else []
         if stray:
             names, what = self.model.exog_names, []
@@ -133,14 +150,6 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             raise ValueError(
                 f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
                 "Test combinations that are the same whichever of these columns is left out"
-            )
-        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
-            names = np.array(self._param_names)[state.unselected][lost]
-            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
-        if self._touches_infinity(R):
-            raise ValueError(
-                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
-                f"test: {instead(self.model._pseudo)}"
             )
 
     def _check_joint(self, R: ndarray) -> None:
@@ -352,7 +361,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
                 "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
             )
-        if (np.diag(self._V) < 0).any():
+        if (self._diagonal < 0).any():
             notes.append("The multiway covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
