@@ -18,7 +18,6 @@ from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
-from glmclf.core.likelihood.objective import DeferredEvaluation
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
@@ -348,6 +347,8 @@ class Regularization(Inputs):
             found = self._finished(problem, fit)
             self._check_free(wanted, found, problem, columns, usual)
             found = self._refitted(problem, fit, found, columns) if refit else found
+            if not found.fit.evaluation.dear:
+                _ = found.fit.evaluation.information  # formed while the rows are there
             return self._moved_back(found, shift, len(columns))
 
         found: Any
@@ -389,7 +390,7 @@ class Regularization(Inputs):
         spread = REFIT if refit else NONE if without else POSTERIOR
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
-        method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
+        method = "limited-memory BFGS" if found.inner.dear else "proximal Newton"
         results = self._penalized_results_class(self, PenalisedState.of_fit(found, spread, coordinates), method)
         return results._prepared()
 
@@ -421,7 +422,7 @@ class Regularization(Inputs):
             return
         assert found.inner is not None
         objective: Any = problem.objective
-        if isinstance(found.inner, DeferredEvaluation):  # the objective of the unpenalised columns alone
+        if found.inner.dear:  # the objective of the unpenalised columns alone
             before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
             loose = loose[free]
         else:
