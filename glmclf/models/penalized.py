@@ -155,8 +155,10 @@ class Regularization(Inputs):
         squared entries) is fitted without it, by limited-memory BFGS in the metric that the information has without
         slopes, to the same accuracy. With more than 3,000 coefficients the information is formed when something that
         needs it is first asked for: `bse`, `cov_params`, `df_model` and what follows from them (`summary`, `aic`,
-        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then. A lasso and an elastic net form it in
-        every step, which suits some hundred coefficients.
+        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then. A lasso and an elastic net form it of
+        the columns in use: those with a coefficient and those whose score says that they may need one (the strong rule
+        of Tibshirani et al. 2012), until the conditions for a maximum hold for all; it is kept along a path, and
+        corrected by what gradients show, as long as that is the shorter way.
 
         References
         ----------

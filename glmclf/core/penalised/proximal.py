@@ -127,7 +127,7 @@ def proximal_newton(
     belong to independent columns.
     """
     tol = PROXIMAL_TOL if tol is None else tol
-    kept = objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed  # reading takes a stream's time
+    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed  # which takes a read
     evaluate = partial(DeferredEvaluation.at if kept else _evaluated, objective)
     theta = np.array(start, dtype=float)
     e, held = evaluate(theta), held or HeldInformation()
