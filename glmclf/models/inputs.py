@@ -488,7 +488,7 @@ class Inputs:
         )
 
     def _groups(self, groups: Any) -> Groups:
-        """Clusters of the rows of the fit by one or two variables."""
+        """Clusters of the rows of the fit by some variables."""
         return self._rows.groups(groups, self.data.table, self._given_index, self._cut)
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:
