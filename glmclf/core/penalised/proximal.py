@@ -127,7 +127,8 @@ def proximal_newton(
     belong to independent columns.
     """
     tol = PROXIMAL_TOL if tol is None else tol
-    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed  # which takes a read
+    # a stream's time is that of reading, whatever is made of it
+    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed
     evaluate = partial(DeferredEvaluation.at if kept else _evaluated, objective)
     theta = np.array(start, dtype=float)
     e, held = evaluate(theta), held or HeldInformation()
