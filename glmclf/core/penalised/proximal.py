@@ -97,8 +97,9 @@ def proximal_newton(
     """Maximise objective(b) - sum lasso_j |b_j|.
 
     Each step minimises the quadratic model of the objective plus the absolute values on the (p, p) information, then
-    is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24). An information
-    is kept for the next steps, which need gradients alone, as long as these shrink so fast that a new one costs more.
+    is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24). With a
+    lasso an information is kept for the next steps, which need gradients alone, while these shrink so fast that a new
+    one costs more.
 
     Parameters
     ----------
