@@ -161,7 +161,7 @@ class ClassCoding:
         """Derivatives in c of a function with derivatives s in b."""
         return s if self.T is None else self.T.T @ s
 
-    def objective(self, objective: Objective) -> Any:
+    def objective(self, objective: Objective | DerivedObjective) -> Any:
         """The log-likelihood as a function of c."""
         if self.D is None and self.T is None:
             return objective
@@ -639,8 +639,8 @@ class Problem:
         return Ridge(self.coding.objective(self.objective), self._ridge)
 
     def _by_newton(self, c: ndarray, held: HeldInformation | None = None) -> Fit:
-        lasso, options = self.penalty.part(self.coding.places).lasso, {"maxiter": self.maxiter, "tol": self.tol}
-        return proximal_newton(self._with_ridge, lasso, c, callback=self.callback, held=held, **options)
+        lasso, options = self.penalty.part(self.coding.places).lasso, {"callback": self.callback, "held": held}
+        return proximal_newton(self._with_ridge, lasso, c, maxiter=self.maxiter, tol=self.tol, **options)
 
     def _by_working_sets(self, c: ndarray) -> Fit:
         """Maximum over some columns at a time, until the optimality conditions hold for all.
