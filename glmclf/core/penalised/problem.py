@@ -639,8 +639,9 @@ class Problem:
         return Ridge(self.coding.objective(self.objective), self._ridge)
 
     def _by_newton(self, c: ndarray, held: HeldInformation | None = None) -> Fit:
-        lasso, options = self.penalty.part(self.coding.places).lasso, {"callback": self.callback, "held": held}
-        return proximal_newton(self._with_ridge, lasso, c, maxiter=self.maxiter, tol=self.tol, **options)
+        lasso = self.penalty.part(self.coding.places).lasso
+        options: dict[str, Any] = {"maxiter": self.maxiter, "tol": self.tol, "callback": self.callback}
+        return proximal_newton(self._with_ridge, lasso, c, held=held, **options)
 
     def _by_working_sets(self, c: ndarray) -> Fit:
         """Maximum over some columns at a time, until the optimality conditions hold for all.
