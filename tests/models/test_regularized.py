@@ -600,6 +600,7 @@ OF_A_MAXIMUM = {
     *("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "linktest", "compare_vuong"),
     *("gof_test", "information_matrix_test", "get_influence", "with_cov", "rebase", "level_contrasts", "combine_test"),
     *("iia_test", "equations", "hauck_donner", "constraint_test", "digits", "refit"),
+    "score_bootstrap_test",
 }
 AFTER_REFIT = {"tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise"}
 
