@@ -10,14 +10,17 @@ no direction of recession. Towards infinity decrement times L stays about 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.columns import RowLengths, expandable
+from glmclf.core.design.columns import expandable
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.likelihood.objective import Largest, MultinomialObjective, Objective
 from glmclf.core.numerics.constants import EPS
+from glmclf.core.rows.summed import Summed
 
 MAX_DECREMENT = float(np.exp(-1.0))  # bound of the Newton decrement times L, derived above
 ROUNDINGS = 16  # roundings of a sum that count as its error
@@ -39,43 +42,73 @@ def has_maximum(objective: Objective, theta: ndarray) -> bool:
         e = objective(theta, False)
         if not e.well_conditioned(SURE_RCOND):
             return False
-        root = e.factor.root
-        error = np.abs(root).T @ _rounding_of_score(objective, theta)
-        decrement = float(np.linalg.norm(np.abs(root.T @ e.score) + error))
-        return bool(decrement * _farthest(objective, theta, root) < MAX_DECREMENT)
+        inverse = e.factor.inverse
+        error = float(_rounding_of_score(objective, theta) @ np.sqrt(inverse.diagonal()))
+        decrement = float(np.sqrt(e.score @ e.factor.solve(e.score))) + error
+        return bool(decrement * _farthest(objective, theta, inverse) < MAX_DECREMENT)
 
 
-def _farthest(objective: Objective, theta: ndarray, root: ndarray) -> float:
+def _farthest(objective: Objective, theta: ndarray, inverse: Any) -> float:
     """The largest M_i |x_i| of all rows; of several classes M = 1, and |x_i| that of any difference of two predictors,
     which twice that of one bounds."""
-    k, several = objective.blocks.arrays[0].shape[1], isinstance(objective, MultinomialObjective)
-    lengths = [RowLengths(root[i : i + k]) for i in range(0, len(root), k)]
+    k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
+    blocks = [inverse[i : i + k, i : i + k] for i in range(0, k * q, k)] if isinstance(inverse, ndarray) else [inverse]
 
     def rows(X: Any, y: ndarray, m: Any, offset: ndarray | None, weights: Any) -> Largest:
-        if several:
-            return Largest(2.0 * np.sqrt(max(length(X).max(initial=0.0) for length in lengths)))
+        squares = np.stack([_forms(X, block, q) for block in blocks]).max(axis=0)
+        if isinstance(objective, MultinomialObjective):
+            return Largest(2.0 * np.sqrt(squares.max(initial=0.0)))
         eta = X @ theta if offset is None else X @ theta + offset
-        steep = objective.likelihood.link.curvature_change(eta)
-        return Largest((steep * np.sqrt(lengths[0](X))).max(initial=0.0))
+        return Largest((objective.likelihood.link.curvature_change(eta) * np.sqrt(squares)).max(initial=0.0))
 
     return float(objective.blocks.sum(rows))
 
 
-def _rounding_of_score(objective: Objective, theta: ndarray) -> ndarray:
-    """Bound of the rounding of the score, (p,): of its terms x_ij u_i, and of u_i by that of the linear predictor."""
-    k, several = objective.blocks.arrays[0].shape[1], isinstance(objective, MultinomialObjective)
-    B = np.abs(theta.reshape(k, -1, order="F"))
+def _forms(X: Any, M: Any, q: int) -> ndarray:
+    """Quadratic forms x' M x of rows, (n,): of an array M; else the largest of those of q equations, of many levels."""
+    if not isinstance(M, ndarray):
+        return np.einsum("nii->ni", X.forms(M, q)).max(axis=1)
+    if isinstance(X, FactorColumns):
+        return X.form(M)
+    Z = X @ M
+    return np.einsum("ij,ij->i", Z, X.toarray())
 
-    def rows(X: Any, y: ndarray, m: Any, offset: ndarray | None, weights: ndarray | None) -> ndarray:
-        size = np.abs(X.toarray())
-        eta = size @ B
+
+def _rounding_of_score(objective: Objective, theta: ndarray) -> ndarray:
+    """Bound of the rounding of the score, (p,): of its terms x_ij u_i, and of u_i by that of the linear predictor.
+
+    Of factors by Cauchy's inequality, sum |x| a <= (sum x^2 a, sum a)^1/2, as they are not expanded.
+    """
+    X = objective.blocks.arrays[0]
+    k, several = X.shape[1], isinstance(objective, MultinomialObjective)
+    B = np.abs(theta.reshape(k, -1, order="F"))
+    coded = isinstance(X, FactorColumns)
+    terms = float((X.largest()[:, None] * B).max(initial=0.0)) * k if coded else 0.0
+
+    def rows(X: Any, y: ndarray, m: Any, offset: ndarray | None, weights: ndarray | None) -> SizeSums:
+        n = X.shape[0]
+        size = None if coded else np.abs(X.toarray())
+        eta = np.full(n, terms) if size is None else (size @ B).max(axis=1)
         if offset is not None:
-            eta += np.abs(offset.reshape(len(size), -1))
+            eta += np.abs(offset.reshape(n, -1)).max(axis=1)
         if several:
             _, u, p, times = objective._terms(theta, X, y, m, offset, weights)  # type: ignore[attr-defined]
-            w = (p[1:] * (1.0 if times is None else times)).T * eta.max(axis=1, keepdims=True)
-            return (size.T @ (np.abs(u).T + w)).ravel(order="F")
-        _, u, w = objective._pointwise(theta, X, y, m, offset, weights, False)
-        return size.T @ (np.abs(u) + w * eta[:, 0])
+            w = p[1:] * (1.0 if times is None else times)
+        else:
+            _, u, w = (np.reshape(a, (1, -1)) for a in objective._pointwise(theta, X, y, m, offset, weights, False))
+        a = np.abs(u) + w * eta
+        if size is not None:
+            return SizeSums((a @ size).ravel(), np.ones(1))
+        return SizeSums(np.concatenate([X.gram(one).diagonal() for one in a]), np.repeat(a.sum(axis=1), k))
 
-    return ROUNDINGS * EPS * expandable(objective.blocks).sum(rows)
+    blocks = objective.blocks if coded else expandable(objective.blocks)
+    found = blocks.sum(rows)
+    return ROUNDINGS * EPS * (np.sqrt(found.first * found.second) if coded else found.first)
+
+
+@dataclass(frozen=True)
+class SizeSums(Summed):
+    """Sums of sizes of terms, and those beside them that an inequality needs."""
+
+    first: ndarray
+    second: ndarray

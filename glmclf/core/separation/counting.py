@@ -9,10 +9,9 @@ sums of those counted. So a fit proves it, and no linear program is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise, permutations
-from typing import Any, NamedTuple
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -21,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from glmclf.core.design.columns import Columns
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import FactorColumns
+from glmclf.core.design.factor import CodedColumns, FactorColumns
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.estimate import Estimate, RankDeficiency
 from glmclf.core.fit.information import information_vanished
@@ -280,100 +279,83 @@ def _facets(told: ToldRows, rays: Rays) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------- columns
-class NonzeroColumn(NamedTuple):
-    """A column of a design where it is not 0."""
-
-    place: int
-    rows: ndarray
-    values: ndarray
-
-
-class OneSidedDirection(NamedTuple):
-    """A direction of the columns that no row is against, scaled to a largest gain of one, and the rows that it moves.
-
-    Attributes
-    ----------
-    direction : dict
-        NonzeroColumn -> coefficient.
-    rows : (m,) integer ndarray
-    gains : (m,) ndarray
-        Of these rows, above 0.
-    """
-
-    direction: dict[int, float]
-    rows: ndarray
-    gains: ndarray
-
-    def is_indicator(self) -> bool:
-        """Whether all its rows gain the same."""
-        return bool((self.gains == 1.0).all())
-
-
 def _sides(X: Columns) -> Sides | None:
-    """Columns of one sign of a design, each as a direction, and what is left of groups of indicators."""
-    n, k = X.shape
-    found = [side for column in _columns(X) if (side := _side(column)) is not None]
-    constant = next((side for side in found if len(side.rows) == n and side.is_indicator()), None)
-    # a column without zeros tells nothing but of all rows at once, as the constant does
-    found = [side for side in found if len(side.rows) < n or side is constant]
-    if constant is not None:
-        for group in _groups([side for side in found if side is not constant and side.is_indicator()], n):
-            rest = np.flatnonzero(np.bincount(np.concatenate([side.rows for side in group]), minlength=n) == 0)
+    """Columns of one sign of a design, each as a direction scaled to a largest gain of one, and what is left of groups
+    of indicators."""
+    (n, k), (A, at) = X.shape, _columns(X)
+    A, at, size = _of_one_sign(A, at)
+    indicator = np.minimum.reduceat(A.data, A.indptr[:-1]) == 1.0 if len(at) else np.zeros(0, dtype=bool)
+    full = np.diff(A.indptr) == n
+    constants = np.flatnonzero(full & indicator)
+    kept = ~full  # a column without zeros tells nothing but of all rows at once, as the constant does
+    kept[constants[:1]] = True
+    gains, directions = [A[:, kept]], [sparse.csc_array((1.0 / size, (at, np.arange(len(at)))), (k, len(at)))[:, kept]]
+    if len(constants):
+        constant = sparse.csc_array(([1.0 / size[constants[0]]], ([at[constants[0]]], [0])), (k, 1))
+        for group in _groups(A, np.flatnonzero(indicator & ~full)):
+            rest = np.flatnonzero(np.bincount(A[:, group].indices, minlength=n) == 0)
             if len(rest):
-                less = {j: -value for side in group for j, value in side.direction.items()}
-                found.append(OneSidedDirection(constant.direction | less, rest, np.ones(len(rest))))
-    if not found:
-        return None
-    directions = [(np.array(list(side.direction)), np.array(list(side.direction.values()))) for side in found]
-    return Sides(by_column(directions, k), by_column([(side.rows, side.gains) for side in found], n))
+                less = sparse.csc_array((1.0 / size[group], (at[group], np.zeros_like(group))), (k, 1))
+                gains.append(by_column([(rest, np.ones(len(rest)))], n))
+                directions.append(constant - less)
+    found = Sides(*(sparse.csc_array(sparse.hstack(parts, format="csc")) for parts in (directions, gains)))
+    return found if found.gains.shape[1] else None
 
 
-def _side(column: NonzeroColumn) -> OneSidedDirection | None:
-    """A column as a direction, if it has one sign."""
-    if not len(column.values):
-        return None
-    size = float(column.values[np.abs(column.values).argmax()])
-    gains = column.values / size
-    return OneSidedDirection({column.place: 1.0 / size}, column.rows, gains) if gains.min() > 0 else None
+def _of_one_sign(A: Any, at: ndarray) -> tuple[Any, ndarray, ndarray]:
+    """Columns of a csc_array that have one sign, over their largest numbers, with their places and these numbers."""
+    some = np.flatnonzero(np.diff(A.indptr))
+    A, at = sparse.csc_array(A[:, some]), at[some]
+    if not len(at):
+        return A, at, np.zeros(0)
+    low, high = (f.reduceat(A.data, A.indptr[:-1]) for f in (np.minimum, np.maximum))
+    some = np.flatnonzero((low > 0) | (high < 0))
+    size = np.where(high > 0, high, low)[some]
+    A = sparse.csc_array(A[:, some])
+    A.data = A.data / np.repeat(size, np.diff(A.indptr))
+    return A, at[some], size
 
 
-def _groups(indicators: list[OneSidedDirection], n: int) -> Iterator[list[OneSidedDirection]]:
+def _groups(A: Any, indicators: ndarray) -> list[ndarray]:
     """Groups of indicators that follow each other, of which no row has two: the levels of factors."""
-    group: list[OneSidedDirection] = []
-    taken = np.zeros(n, dtype=bool)
-    for side in indicators:
-        if taken[side.rows].any():
-            yield group
-            group = []
+    if not len(indicators) or np.bincount(A[:, indicators].indices).max() == 1:
+        return [indicators] if len(indicators) else []
+    groups: list[list[int]] = [[]]
+    taken = np.zeros(A.shape[0], dtype=bool)
+    for j in indicators.tolist():
+        rows = A.indices[A.indptr[j] : A.indptr[j + 1]]
+        if taken[rows].any():
+            groups.append([])
             taken[:] = False
-        group.append(side)
-        taken[side.rows] = True
-    if group:
-        yield group
+        groups[-1].append(j)
+        taken[rows] = True
+    return [np.array(group) for group in groups]
 
 
-def _columns(X: Columns) -> Iterator[NonzeroColumn]:
-    """Columns where they are not 0, in their order; those of both signs, as a glance shows, are left out."""
+def _columns(X: Columns) -> tuple[Any, ndarray]:
+    """Columns where they are not 0 as a csc_array, in their order, and their places; those of both signs, as a glance
+    shows, are left out."""
     if isinstance(X, FactorColumns):
-        numbers = [NonzeroColumn(int(X.at[j]), rows, values) for j, rows, values in _columns(Dense(X.D))]
-        yield from sorted([*numbers, *_coded(X)], key=lambda column: column.place)
-    elif isinstance(X, Sparse):
-        A = sparse.csc_array(X.X)
-        for j, (a, b) in enumerate(pairwise(A.indptr)):
-            there = A.data[a:b] != 0
-            yield NonzeroColumn(j, A.indices[a:b][there], A.data[a:b][there].astype(float))
-    else:
-        some = X.X[:GLANCE_ROWS]
-        for j in np.flatnonzero((some.min(axis=0) >= 0) | (some.max(axis=0) <= 0)).tolist():
-            rows = np.flatnonzero(X.X[:, j])
-            yield NonzeroColumn(j, rows, X.X[rows, j].astype(float))
+        A, at = _columns(Dense(X.D))
+        parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if part.table is None)]
+        places = np.concatenate([at for _, at in parts])
+        order = np.argsort(places, kind="stable")
+        return sparse.csc_array(sparse.hstack([A for A, _ in parts], format="csc")[:, order]), places[order]
+    if isinstance(X, Sparse):
+        A = sparse.csc_array(X.X, dtype=float)
+        A.eliminate_zeros()
+        return A, np.arange(A.shape[1])
+    some = X.X[:GLANCE_ROWS]
+    at = np.flatnonzero((some.min(axis=0) >= 0) | (some.max(axis=0) <= 0))
+    found = [np.flatnonzero(X.X[:, j]) for j in at]
+    return by_column([(rows, X.X[rows, j].astype(float)) for j, rows in zip(at, found, strict=True)], len(X.X)), at
 
 
-def _coded(X: FactorColumns) -> Iterator[NonzeroColumn]:
-    """The columns of factors that are indicators, or those times numbers."""
-    for part in X.coded:
-        if part.table is None:
-            n = len(part.codes)
-            values = np.ones(n) if part.numbers is None else part.numbers
-            cells = sparse.csr_array((values, part.codes, np.arange(n + 1)), (n, part.cells))
-            yield from (c._replace(place=int(part.at[c.place])) for c in _columns(Sparse(cells[:, : part.width])))
+def _coded(part: CodedColumns) -> tuple[Any, ndarray]:
+    """Columns of a factor that are indicators, or those times numbers, and their places."""
+    n = len(part.codes)
+    values = np.ones(n) if part.numbers is None else part.numbers
+    cells = sparse.csr_array((values, part.codes, np.arange(n + 1)), (n, part.cells))
+    A = sparse.csc_array(sparse.csc_array(cells)[:, : part.width])
+    A.eliminate_zeros()
+    return A, part.at

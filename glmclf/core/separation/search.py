@@ -30,10 +30,10 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
     constraints : object
         Of all rows; over a stream, of some that have the same cone; or what was counted.
     """
-    if theta is not None and has_maximum(objective, theta):
-        return None, None
     several = objective.blocks.arrays[0].shape[1] >= MIN_COLUMNS_TO_COUNT
     counted = count(objective, theta) if several else None
+    if counted is None and theta is not None and has_maximum(objective, theta):
+        return None, None
     if counted is not None and counted.cone is not None:
         return counted.cone, counted
     return _search(objective).find_cone(objective, theta if counted is None else counted.near)

@@ -284,7 +284,7 @@ def pivots(rays: Any) -> tuple[ndarray, ndarray]:
 def by_column(columns: list[tuple[ndarray, ndarray]], n: int) -> Any:
     """Columns of places and values as a csc_array with n rows."""
     starts = np.cumsum([0, *(len(rows) for rows, _ in columns)])
-    rows, values = (np.concatenate([column[i] for column in columns]) for i in (0, 1))
+    rows, values = (np.concatenate([np.zeros(0, dtype=np.intp), *(column[i] for column in columns)]) for i in (0, 1))
     return sparse.csc_array((values, rows, starts), (n, len(columns)))
 
 
