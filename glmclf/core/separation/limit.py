@@ -18,9 +18,10 @@ from scipy.linalg import qr, rq
 from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import Product, triangular_inverse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, wide
-from glmclf.core.fit.estimate import Estimate, at_infinity
-from glmclf.core.fit.rank import triangular_factor
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
+from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
@@ -28,9 +29,7 @@ from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, O
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
-from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import outcomes_ruled_out
-from glmclf.core.separation.search import ruled_out
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class LimitEstimate(Estimate):
 
     Attributes
     ----------
-    cone : RecessionCone
+    cone : RecessionCone or SimplicialCone
         Directions along which the likelihood never falls. Where the rows are gone it is all that is left of the limit.
     ruled_out : (n, K) bool ndarray or RuledOut
         Outcomes of each row that the directions rule out.
@@ -126,7 +125,7 @@ class LimitEstimate(Estimate):
         if not coordinates.omitted:
             return self
         found = super().widened(coordinates)
-        return replace(found, cone=wide_cone(self.cone, coordinates), limit=self.limit.widened(coordinates))
+        return replace(found, cone=self.cone.widened(coordinates), limit=self.limit.widened(coordinates))
 
     def without_rows(self) -> LimitEstimate:
         """The estimate without its limit, which is one of rows."""
@@ -134,7 +133,7 @@ class LimitEstimate(Estimate):
 
     def with_fewest_facets(self) -> LimitEstimate:
         """The estimate with those facets of its cone alone that others do not imply, and no row that it decides."""
-        return replace(self, cone=replace(self.cone, facets=self.cone.extreme, decided=np.zeros(0, dtype=bool)))
+        return replace(self, cone=self.cone.with_fewest_facets())
 
     def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
@@ -202,20 +201,24 @@ class Limit:
     free: ndarray | None = None
 
     @classmethod
-    def of(cls, objective: Any, cone: RecessionCone, constraints: Any, gone: Any, near: ndarray) -> Limit:
+    def of(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray) -> Limit:
         """The limit of an objective, where outcomes are `gone`, with a start that is like `near`."""
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
-        p, start = len(near), near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows
+        p, start = len(near), cone.without(held, near)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
             simple = not len(kept) or not len(rows)
             simple = simple or inner(start[kept]).well_conditioned(inner.blocks.arrays[0].least_rcond)
         if simple:
             return cls(rows, inner, start[kept], kept, p)
+        if not isinstance(inner, Selected) and (
+            found := dependencies(triangular_factor(inner.blocks), roundings(inner.blocks))
+        ):
+            raise RankDeficiency(found)  # on the rows left, where not all is known of the cone
         R = triangular_factor(objective.blocks)
         free = qr(into_basis(R, cone.basis))[0][:, len(held) :]
         theta = from_basis(R, free)
-        theta -= cone.basis @ np.linalg.solve(cone.basis[held], theta[held])
+        theta = cone.without(held, theta)
         root, turn = rq(theta[kept])
         free = free @ turn.T
         _, inner = _limit_objective(objective, cone, gone, np.arange(p))
@@ -237,17 +240,6 @@ class Limit:
         return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free)
 
 
-def wide_cone(cone: RecessionCone, coordinates: Coordinates) -> RecessionCone:
-    """A cone of the parameters that are left as one of all."""
-    if not coordinates.omitted:
-        return cone
-    M = wide(cone.M, coordinates.columns, coordinates.k)
-    out = replace(cone, basis=coordinates.spread(cone.basis), M=M)
-    if "signs" in vars(cone):  # asked for already
-        vars(out)["signs"] = coordinates.spread(cone.signs)
-    return out
-
-
 class RestrictedObjective(MultinomialObjective):
     """Likelihood of several equations with outcomes that are ruled out: their offset, of all K classes, is -inf."""
 
@@ -258,13 +250,12 @@ class RestrictedObjective(MultinomialObjective):
 
 
 def limit_estimate(
-    method: str, objective: Objective, cone: RecessionCone, constraints: Any, near: ndarray, gone: Any = None, **options
+    method: str, objective: Objective, cone: Any, constraints: Any, near: ndarray, gone: Any, **options
 ) -> LimitEstimate:
     """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`.
 
-    `gone` is what `ruled_out` gives, if that is known.
+    `gone` are the outcomes that the cone rules out.
     """
-    gone = ruled_out(objective, cone, constraints) if gone is None else gone
     limit = Limit.of(objective, cone, constraints, gone, near)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, options)
@@ -274,16 +265,9 @@ def limit_estimate(
     return LimitEstimate(fit, limit.whole_basis, cone=cone, ruled_out=gone, inner=inner, limit=limit)
 
 
-def held_and_kept(cone: RecessionCone, constraints: Any) -> tuple[ndarray, ndarray]:
+def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:
     """Places of as many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
-    # in proportion to the parameters that M makes of coordinates of size one
-    size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
-    scaled = cone.basis / np.where(size > 0, size, 1.0)
-    scaled = scaled / np.linalg.norm(scaled, axis=0)
-    concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
-    scaled = scaled[concerned]
-    pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
-    held = concerned[pivots]
+    held = cone.held(constraints)
     return held, np.setdiff1d(np.arange(len(cone.direction)), held)
 
 
@@ -293,12 +277,21 @@ def _maximum(method: str, limit: Limit, options: dict[str, Any]) -> Estimate:
         value = float(objective.gradient(limit.start).value) if n else 0.0
         e = Evaluation(value, limit.start, np.zeros((p, p)))
         return Estimate(Fit(limit.start, e, 0, True, "converged", 0.0), limit.basis)
-    found = solve(method, objective, limit.start, **options)
-    found = found if found.converged else solve(method, objective, np.zeros(p), **options)
-    return Estimate(found, limit.basis)
+    if limit.basis is None and not isinstance(objective, Restricted):
+        found = estimate(method, objective, limit.start, warm=False, **options)
+    else:
+        found = _solved(method, objective, limit.start, options)
+    found = found if found.fit.converged else _solved(method, objective, np.zeros(p), options)
+    return replace(found, basis=limit.basis)
 
 
-def _limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarray) -> tuple[Any, Any]:
+def _solved(method: str, objective: Any, start: ndarray, options: dict[str, Any]) -> Estimate:
+    opening = objective(start)
+    fit = solve(method, objective, start, opening=opening, **options)
+    return Estimate(fit, None, information_vanished(opening.information, fit.evaluation.information))
+
+
+def _limit_objective(objective: Any, cone: Any, gone: Any, kept: ndarray) -> tuple[Any, Any]:
     """Rows that are left where outcomes are `gone`, and the likelihood of the parameters kept on them; of a dense X in
     memory they are copied."""
     blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)
@@ -315,7 +308,7 @@ def _limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarr
     return rows, Selected(limit, kept, np.zeros(len(cone.direction)))
 
 
-def _left_of_part(cone: RecessionCone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
+def _left_of_part(cone: Any, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
     return _left(outcomes_ruled_out(cone, K, X), kept, several, X, *rest)
 
 

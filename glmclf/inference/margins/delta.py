@@ -11,7 +11,6 @@ from scipy import sparse
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.inference.margins.averages import GroupedRows
 
-
 ROUNDED_VARIANCE = 1e-15  # of a sum of parameters whose variances cancel, a parameter and relative to no correlation
 
 
