@@ -304,7 +304,8 @@ class LabelledEstimates(FrameShown):
     ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
-        self._levels, self._source, self._names = source.levels, source, names
+        self._levels, self._names = source.levels, names
+        self._link = None if source.levels else source.outcome.link  # type: ignore[union-attr]
         self._rows = [(*e.setting, e.name) for e in estimands]
         self._order = self._display_order(len(estimands))
 
@@ -387,12 +388,11 @@ class MarginalEffects(LabelledEstimates):
 
     @property
     def _z(self) -> ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._value / self._se if self._tested else np.full(len(self._value), np.nan)
+        return wald.ratios(self._value, self._se) if self._tested else np.full(len(self._value), np.nan)
 
     @property
     def tvalues(self) -> Any:
-        """Effects over their standard errors; NaN of a regularised fit, which has no tests."""
+        """Effects over their standard errors; NaN where these are 0, and of a regularised fit, which has no tests."""
         return self._table(self._z, "tvalues")
 
     @property

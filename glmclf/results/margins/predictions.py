@@ -16,6 +16,7 @@ from glmclf.checks import check_choice
 from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
+from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import contrasts
 from glmclf.inference.margins.delta import DeltaCovariance
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
@@ -138,10 +139,9 @@ class AdjustedPredictions(LabelledEstimates):
         """Estimates on a nearly normal scale, their standard errors, and the inverse transformation."""
         if self.which == "linear":
             return self._value, self._se, np.asarray
-        link = None if self._levels else self._source.outcome.link  # type: ignore[union-attr]
         with np.errstate(all="ignore"):
-            centre, spread = self._probabilities.on_scale(link, np.array([e.eta for e in self._ends]))
-        return centre, spread, expit if link is None else link.cdf
+            centre, spread = self._probabilities.on_scale(self._link, np.array([e.eta for e in self._ends]))
+        return centre, spread, expit if self._link is None else self._link.cdf
 
     def conf_int(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
         """Intervals of level 1 - alpha.
@@ -294,9 +294,8 @@ class Contrasts(FrameShown):
 
     @property
     def tvalues(self) -> pd.Series:
-        """Differences, or logs of ratios, over their standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._series(self._centre / self._se, "z")
+        """Differences, or logs of ratios, over their standard errors; NaN where these are 0."""
+        return self._series(wald.ratios(self._centre, self._se), "z")
 
     @property
     def _families(self) -> list[ndarray]:
