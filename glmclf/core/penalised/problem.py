@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
