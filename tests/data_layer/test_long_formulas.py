@@ -66,10 +66,8 @@ def test_other_nests_that_are_too_deep_are_an_error_of_ours():
         parse_formula("y ~ " + ":".join(NAMES))
 
 
-@pytest.mark.parametrize("depth", [90, 150, 180, 240, 300, 3000])
-@pytest.mark.parametrize("nest", ["I({}x{})", "({}x{})", "{}x{}", "np.exp({}x{})"])
-@pytest.mark.parametrize("trusted", [True, False])
-def test_deep_expressions_are_read_or_refused(depth, nest, trusted):
+@pytest.mark.parametrize(("depth", "trusted"), [(140, True), (140, False), (240, True), (240, False), (3000, True)])
+def test_deep_expressions_are_read_or_refused(depth, trusted):
     """Also from a stack that is in use: never a RecursionError."""
     def below(frames, formula):
         if frames == 0:
@@ -79,7 +77,7 @@ def test_deep_expressions_are_read_or_refused(depth, nest, trusted):
     table = pd.DataFrame({"x": np.linspace(0.5, 1.0, 20), "y": [0, 1] * 10})
     for piece, end in (("x + ", ""), ("-", ""), ("abs(", ")"), ("I(", ")"), ("(", ")"), ("x ** (", ")")):
         with contextlib.suppress(FormulaError, DataError):  # of numbers that are huge
-            below(40, f"y ~ {nest.format(piece * depth, end * depth)}")
+            below(40, f"y ~ np.exp({piece * depth}x{end * depth})")
     with pytest.raises(FormulaError, match="nested too deeply: make a column of it"):
         below(40, f"y ~ I({'x + ' * 240}x)")
 
