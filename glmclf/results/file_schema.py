@@ -91,10 +91,14 @@ def _check_column_names(design: Any) -> None:
         (code,), (coding,) = codes, subterm.contrasts.values()
         levels = [str(level) for level in design.factors[code].levels]
         for name, column in zip(own, coding.T, strict=True):
-            said = name[len(code) + 1 : -1].removeprefix("T.")
-            ones = np.flatnonzero(column)
-            if len(ones) == 1 and said in levels and said != levels[ones[0]]:
+            said, ones = name[len(code) :], np.flatnonzero(column)
+            if len(ones) == 1 and said in _indicators(levels) - _indicators([levels[ones[0]]]):
                 raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
+
+
+def _indicators(levels: Sequence[str]) -> set[str]:
+    """What indicators of levels are called after their factor, under treatment coding or for all levels."""
+    return {f"[{of}{level}]" for level in levels for of in ("", "T.")}
 
 
 def _is_of(name: str, codes: Sequence[str]) -> bool:
@@ -107,10 +111,10 @@ def _is_of(name: str, codes: Sequence[str]) -> bool:
 def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
     shape = None if p is None else (p, p)
     V = numbers("covariance.matrix", stored["matrix"], shape, unknown=True)
-    if V.size:
-        _check_variances("covariance.matrix", V)
     if not all(is_whole(size, 1) for size in stored["clusters"]):
         raise FieldError("covariance.clusters", "is not a number of clusters")
+    if V.size:
+        _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
 
 
 def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
@@ -228,12 +232,15 @@ def _check_counts(field: str, found: ndarray) -> None:
         raise FieldError(field, "is negative")
 
 
-def _check_variances(field: str, V: ndarray) -> None:
-    """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding."""
+def _check_variances(field: str, V: ndarray, difference: bool = False) -> None:
+    """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding.
+
+    A difference of such matrices, as of two-way clusters, may have a negative diagonal.
+    """
     if V.ndim != 2 or len(V) != len(V.T):
         raise FieldError(field, f"has shape {V.shape}, which is not square")
     bound = ROUNDING * np.nanmax(abs(V), initial=0.0)
-    if (V.diagonal() < -bound).any():
+    if not difference and (V.diagonal() < -bound).any():
         raise FieldError(field, "has a negative variance")
     if (abs(V - V.T) > bound).any():
         raise FieldError(field, "is not symmetric")
