@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.results.generative.parameters import PARAMETER_WORDS
 
-MAX_NAMED = 6  # values that a message spells out
+MAX_NAMED = 6  # values, zero cells, or features, that a message spells out
 
 
 def conditionals(res: Any) -> dict[str, pd.DataFrame]:
@@ -32,12 +33,15 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
             into = own.setdefault((word, what), np.empty(K))
             into[slice(None) if p.klass is None else p.klass] = value
     index = pd.Index(res.levels, dtype=object)
-    return {
-        name: pd.DataFrame(
-            np.column_stack([v[order] for v in own.values()]), index=index, columns=pd.MultiIndex.from_tuples(own)
-        )
-        for name, own in columns.items()
-    }
+    heads: dict[tuple[Any, ...], pd.MultiIndex] = {}  # many features have the same parameters, and making one is slow
+
+    def table(own: dict[tuple[str, str], ndarray]) -> pd.DataFrame:
+        if (names := tuple(own)) not in heads:
+            heads[names] = pd.MultiIndex.from_tuples(names)
+        values = np.column_stack([v[order] for v in own.values()])
+        return pd.DataFrame(values, index=index, columns=heads[names])
+
+    return {name: table(own) for name, own in columns.items()}
 
 
 def place_of(res: Any, feature: Any) -> int:
@@ -71,14 +75,14 @@ def summary_features(res: Any) -> pd.DataFrame:
         statistic = np.full(len(statistic), np.nan)
     families = [f for f in fit.families for _ in range(f.p)]
     observed = fit.observed.sum(axis=0)
-    notes = []
+    zeros, notes = Counter(z.feature for z in fit.zero_cells()), []
     for j, feature in enumerate(features):
         words = ["joint table"] if len(feature.factors) > 1 and feature.kind == "codes" else []
         if families[j].name == "gaussian" and families[j].pooled:
             words.append("one variance")
         if feature.kind == "codes":
             words.append(f"{feature.cells} level{'s' if feature.cells > 1 else ''}")
-        zero = sum(z.feature == j for z in fit.zero_cells())
+        zero = zeros[j]
         words += [f"{zero} zero cell{'s' if zero > 1 else ''}"] if zero else []
         notes.append(", ".join(words))
     return pd.DataFrame(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
@@ -352,9 +351,8 @@ def _with_se(x: float, se: float, c: _Context | None = None) -> str:
 # -------------------------------------------------------------------------------------------------------- features
 def _features(c: _Context) -> list[Any]:
     """Tables of the contribution of each feature: F-to-remove or family, and likelihood ratio."""
-    hook = getattr(c.res, "_summary_features", None)
-    if hook is not None:
-        return _family_table(c, hook())
+    if hasattr(c.res, "_summary_features"):
+        return _family_table(c)
     if c.law is None or not c.tested:
         return []
     terms = c.res.model._feature_terms
@@ -379,11 +377,13 @@ def _features(c: _Context) -> list[Any]:
     return [_table("feature", ["LR", "df", "P>chi2"], [c.shown(t) for t in table.index], rows, (18, 13, 8, 11))]
 
 
-def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
+def _family_table(c: _Context) -> list[Any]:
     """Table of the features of naive Bayes, a line each."""
-    if len(features) > MAX_ROWS:
-        c.notes.append(f"{len(features)} features are not printed one by one: see term_tests().")
+    p = len(c.res.model.features)
+    if p > MAX_ROWS:
+        c.notes.append(f"{p} features are not printed one by one: see term_tests().")
         return []
+    features = c.res._summary_features()
     tested, remarks = features["LR"].notna().any(), features["note"].astype(bool).any()
     if tested and not c.res._maximum:
         c.notes.append("Likelihood ratios of the features leave the smoothing out.")
@@ -397,13 +397,13 @@ def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
 
 def _estimates(c: _Context) -> list[Any]:
     """Tables of the parameters of the features' distributions by class, with standard errors."""
-    found = getattr(c.res, "conditionals", {})
-    n = sum(table.shape[1] for table in found.values()) // 2
-    if not found:
+    if not hasattr(c.res, "conditionals"):
         return []
+    n = sum(f.family.p * len(f.estimates()) for f in c.res._fit.features)
     if n > MAX_ROWS:
         c.notes.append(f"{n} estimates a class are not printed: see conditionals.")
         return []
+    found = c.res.conditionals
     kinds, lines = {feature.name: feature.kind for feature in c.res.model.features}, []
     for name, table in found.items():
         for word in dict.fromkeys(table.columns.get_level_values(0)):
