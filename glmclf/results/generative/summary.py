@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from glmclf.core.gaussian.fit import Gaussian
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.tables.folding import LIMITS, FoldedTerm, folded, folded_note
 from glmclf.results.tables.numbers import blank, count, dof, four, number, pvalue, with_se
 from glmclf.results.tables.render import table_classes, width
 from glmclf.results.tables.summary import _coefficients, _facts, moment, shown_names, two_columns
@@ -80,6 +82,7 @@ def summary(
     alpha: float = 0.05,
     discriminant: bool | None = None,
     date: bool = True,
+    levels: bool | None = None,
 ) -> Any:
     """Summary of a fitted generative model.
 
@@ -100,6 +103,8 @@ def summary(
         more than 4 features).
     date : bool
         Whether the header has date and time.
+    levels : bool, optional
+        Whether each coefficient of the implied logit has a row; by default terms of more than 50 stand in one line.
 
     Returns
     -------
@@ -132,10 +137,12 @@ def summary(
     result = table_classes()["Summary"]()
     title = title or f"{type(res.model).__name__} Results"
     result.tables.append(two_columns(_left(context, date), _right(context), title, GENERATIVE_HEADER_WIDTHS))
-    for part in (_tests, _class_tables, _features, _estimates):
+    for part in (_tests, _class_tables, _features, partial(_estimates, levels=levels)):
         result.tables.extend(part(context))
-    if _wants_logit(context, discriminant):
-        result.tables.extend(_logit(context))
+    terms = folded(res.discriminant, levels)
+    if _wants_logit(context, discriminant, terms):
+        result.tables.extend(_logit(context, terms))
+        context.notes += folded_note(res.discriminant, terms)
     facts = _what_was_modelled(context)
     if facts:
         result.tables.append(_facts(facts))
@@ -395,15 +402,23 @@ def _family_table(c: _Context) -> list[Any]:
     return [_table("feature", heads, [c.shown(f) for f in features.index], rows, (14, 12, 7, 9, 11, 5, 8))]
 
 
-def _estimates(c: _Context) -> list[Any]:
+def _estimates(c: _Context, levels: bool | None) -> list[Any]:
     """Tables of the parameters of the features' distributions by class, with standard errors."""
     if not hasattr(c.res, "conditionals"):
         return []
-    n = sum(f.family.p * len(f.estimates()) for f in c.res._fit.features)
-    if n > MAX_ROWS:
-        c.notes.append(f"{n} estimates a class are not printed: see conditionals.")
+    counts = [len(f.estimates()) for f in c.res._fit.features for _ in range(f.family.p)]
+    sizes = dict(zip(c.res.model.feature_names, counts, strict=True))
+    for name, n in sizes.items():
+        if n > LIMITS[levels]:
+            c.notes.append(
+                f"{c.shown(name)}: {n} estimates a class are not printed: see conditionals, or summary(levels=True)."
+            )
+    n = sum(size for size in sizes.values() if size <= LIMITS[levels])
+    if n > MAX_ROWS and not levels:
+        c.notes.append(f"{n} estimates a class are not printed: see conditionals, or summary(levels=True).")
+    if not n or (n > MAX_ROWS and not levels):
         return []
-    found = c.res.conditionals
+    found = {name: table for name, table in c.res.conditionals.items() if sizes[name] <= LIMITS[levels]}
     kinds, lines = {feature.name: feature.kind for feature in c.res.model.features}, []
     for name, table in found.items():
         for word in dict.fromkeys(table.columns.get_level_values(0)):
@@ -420,14 +435,15 @@ def _parameter_label(feature: str, word: str, kind: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------- implied logit
-def _wants_logit(c: _Context, wanted: bool | None) -> bool:
+def _wants_logit(c: _Context, wanted: bool | None, terms: list[FoldedTerm]) -> bool:
     """Whether to print the coefficients; if not, add a note that says where they are."""
     if wanted is not None:
         return bool(wanted)
     law, equations = c.law, len(c.res.levels) - 1
     m = len(c.res.discriminant.model.exog_names) if law is None else size(law)
     quadratic = law is not None and not law.pooled
-    wanted = m <= MAX_QUADRATIC if quadratic else m * equations <= MAX_ROWS
+    rows = m - sum(len(term.columns) - 1 for term in terms)
+    wanted = m <= MAX_QUADRATIC if quadratic else rows * equations <= MAX_ROWS
     if not wanted:
         c.notes.append(
             f"The implied {'quadratic ' if quadratic else ''}logit has {m * equations} coefficients: print them by "
@@ -436,11 +452,11 @@ def _wants_logit(c: _Context, wanted: bool | None) -> bool:
     return wanted
 
 
-def _logit(c: _Context) -> list[Any]:
+def _logit(c: _Context, terms: list[FoldedTerm]) -> list[Any]:
     """Tables of coefficients as of MNLogit, without tests for a regularised fit."""
     fit = c.res.discriminant
     names = fit.model.exog_names if c.xname is None else c.xname
-    tables = _coefficients(fit, [str(name) for name in names], c.alpha, False, c.yname)
+    tables = _coefficients(fit, [str(name) for name in names], c.alpha, False, c.yname, terms)
     if c.res._regularised:
         for table in tables:
             if c.res.cov_type in MODEL_BASED:
