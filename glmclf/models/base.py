@@ -17,8 +17,8 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import against_offset, centred
-from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.likelihood.objective import Objective
@@ -320,7 +320,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     @named
     def information(self, params: Any, expected: bool = False) -> ndarray:
         """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
-        return self._objective()(self._flat(params), expected).information
+        return np.asarray(self._objective()(self._flat(params), expected).information)
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
@@ -692,7 +692,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
             V = replace(V, matrix=coordinates.wide(V.matrix))
-        if (np.diag(V.matrix) < 0).any():
+        if (V.matrix.diagonal() < 0).any():
             warn(
                 f"the two-way covariance by {' and '.join(keywords.names)} is not positive semi-definite: some "
                 "standard errors are NaN. Use one grouping, or more clusters.",

@@ -141,7 +141,7 @@ def row_covariance(
 
 def _lost_spread(found: Covariance, context: Context) -> str:
     """Warning about combinations of coefficients with a variance of 0 or less, or ""."""
-    if found.name in MODEL_BASED or (np.diag(found.matrix) < 0).any():
+    if found.name in MODEL_BASED or (found.matrix.diagonal() < 0).any():
         return ""
     used = found.options.get("used", np.inf)
     if used <= context.size:

@@ -99,7 +99,7 @@ class WaldInference:
         return np.sqrt(self._variances())
 
     def _variances(self) -> ndarray:
-        v = np.diag(self._V)
+        v = self._V.diagonal()
         return np.where(v >= 0, v, np.nan)
 
     @property
@@ -174,7 +174,7 @@ class WaldInference:
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
         names = self._param_index
-        return pd.DataFrame(self._V.copy(), index=names, columns=names)
+        return pd.DataFrame(np.array(self._V), index=names, columns=names)
 
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """Matrices R and q of a hypothesis R theta = q given as strings, labels or numbers."""

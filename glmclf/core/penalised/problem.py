@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
-from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit

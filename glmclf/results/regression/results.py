@@ -352,7 +352,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
                 "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
             )
-        if (np.diag(self._V) < 0).any():
+        if (self._V.diagonal() < 0).any():
             notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
