@@ -692,12 +692,6 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         V = row_covariance(self, cov_type, context, keywords)
         if found.omitted:
             V = replace(V, matrix=coordinates.wide(V.matrix))
-        if (V.matrix.diagonal() < 0).any():
-            warn(
-                f"the two-way covariance by {' and '.join(keywords.names)} is not positive semi-definite: some "
-                "standard errors are NaN. Use one grouping, or more clusters.",
-                InferenceWarning,
-            )
         return V, keywords.names
 
     def _limit_covariance(

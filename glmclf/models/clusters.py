@@ -23,7 +23,7 @@ N_ARRAYS = len(Observations._fields)  # arrays of a part before the columns of g
 
 
 def group_names(groups: Any, columns: list[Any]) -> list[str]:
-    """Names of the one or two columns of groups=.
+    """Names of the columns of groups=.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def group_names(groups: Any, columns: list[Any]) -> list[str]:
     stray = [groups] if not isinstance(names, list | tuple) else [n for n in names if not isinstance(n, str)]
     if stray:
         raise DataError(
-            f"groups= of data in a stream are the names of one or two columns; found {type(stray[0]).__name__}"
+            f"groups= of data in a stream are names of columns; found {type(stray[0]).__name__}"
         )
     check_number(len(names))
     absent = [name for name in names if name not in columns]
@@ -73,7 +73,7 @@ def clusters_of(stream: Stream, names: list[str]) -> Groups:
 
 @dataclass(frozen=True)
 class _DistinctGroups(Summed):
-    """Distinct groups, or pairs of them, as they appear, and columns with numbers beyond 2**53 by their kind."""
+    """Distinct groups, or combinations of them, as they appear, and columns with numbers beyond 2**53 by their kind."""
 
     table: pd.DataFrame = field(metadata=added_by(lambda a, b: _distinct(pd.concat([a, b], ignore_index=True))))
     large: frozenset[tuple[str, str]]
@@ -137,10 +137,15 @@ class StreamedCodes:
         """The largest number."""
         return len(self.labels) - 1
 
-    def crossed(self, other: StreamedCodes) -> StreamedCodes:
-        """Intersections of two clusterings."""
+    def cells(self, others: list[StreamedCodes]) -> tuple[StreamedCodes, list[ndarray]]:
+        """Intersections of this and other clusterings, and of which cluster of each they are part."""
+        if not others:
+            return self, [np.arange(len(self.labels))]
         names = list(self.stream.reader.beside)
-        return self.of(self.stream, self.stream.sum(_DistinctGroups.of).table, names, names)
+        found = self.stream.sum(_DistinctGroups.of).table
+        columns = [(codes.labels, found[names[codes.at[0]]].to_numpy()) for codes in (self, *others)]
+        members = [labels.get_indexer(_index([values])) for labels, values in columns]
+        return self.of(self.stream, found, names, names), members
 
     @property
     def number(self) -> Callable:
@@ -166,7 +171,7 @@ class StreamedCodes:
 
 
 def _index(labels: list[ndarray]) -> pd.Index:
-    """Labels, or pairs of them, as objects."""
-    pairs = np.empty(len(labels[0]), dtype=object)
-    pairs[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
-    return pd.Index(pairs, dtype=object, tupleize_cols=False)
+    """Labels, or combinations of them, as objects."""
+    found = np.empty(len(labels[0]), dtype=object)
+    found[:] = labels[0] if len(labels) == 1 else list(zip(*labels, strict=True))
+    return pd.Index(found, dtype=object, tupleize_cols=False)

@@ -29,7 +29,6 @@ from glmclf.models.fit_options import check_seed, wide_offset
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
 NO_VARIANCE_SHARE, NO_VARIANCE = 1e-12, 1e-24
-ORDER = ("first", "second")  # names of groupings in messages
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,12 @@ class Keywords:
     def covariance(self, cov_type: str, context: Context | InfluenceContext) -> Covariance:
         """Covariance matrix of a type, with warnings about it in its description."""
         found = covariance(cov_type, context, **self.given)
+        if (found.matrix.diagonal() < 0).any():  # of several clusterings alone
+            warn(
+                f"the multiway covariance by {' and '.join(self.names)} is not positive semi-definite: some standard "
+                "errors are NaN. Use fewer groupings, or more clusters.",
+                InferenceWarning,
+            )
         return replace(found, description=f"{found.description} {self.doubt}".strip())
 
     def doubting(self, cov_type: str, doubt: str) -> Keywords:
@@ -76,7 +81,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
     ValueError, DataError, MissingDataError
         Values that the type or the rows cannot have.
     NotImplementedError
-        Two groupings of a bootstrap.
+        Several groupings of a bootstrap.
     """
     if cov_kwds is not None and not isinstance(cov_kwds, Mapping):
         raise TypeError(f'cov_kwds={cov_kwds!r}: a dict, as {{"groups": column name or values}}')
@@ -99,7 +104,7 @@ def read_keywords(model: Any, cov_type: str, cov_kwds: Mapping[str, Any] | None)
         _check_clusters(found)
         if cov_type == "bootstrap" and len(names) > 1:
             raise NotImplementedError(
-                f'cov_type="bootstrap" draws the clusters of one grouping; groups= has two, {" and ".join(names)}'
+                f'cov_type="bootstrap" draws the clusters of one grouping; groups= has {" and ".join(names)}'
             )
     doubt = _few_clusters(given, names) or (_disorder(model) if cov_type == "HAC" else "")
     if doubt:
@@ -153,13 +158,13 @@ def _lost_spread(found: Covariance, context: Context) -> str:
     values = spread(context, found.matrix)
     if not len(values):
         return ""
-    if len(found.clusters) == 2 and values[0] < -1e-8 * values[-1]:
+    if len(found.clusters) > 1 and values[0] < -1e-8 * values[-1]:
         return (
-            "The two-way covariance is not positive semi-definite: standard errors of some combinations, as of "
-            "predictions, are NaN. Use one grouping, or more clusters."
+            "The multiway covariance is not positive semi-definite: standard errors of some combinations, as of "
+            "predictions, are NaN. Use fewer groupings, or more clusters."
         )
     few = bool(found.clusters) and min(found.clusters) <= context.size  # the rank is low with so few clusters
-    if few or len(found.clusters) == 2:
+    if few or len(found.clusters) > 1:
         return ""
     if values[0] > NO_VARIANCE_SHARE * values[-1] and values[-1] > NO_VARIANCE:
         return ""
@@ -174,11 +179,11 @@ def _check_clusters(groups: Groups) -> None:
     alone = [i for i, codes in enumerate(groups.codes) if codes.max() == 0]
     if not alone:
         return
-    two = len(groups.names) > 1
-    which = " and ".join(f"the {ORDER[i]} grouping, {groups.names[i]}," if two else groups.names[i] for i in alone)
+    several = len(groups.names) > 1
+    which = " and ".join(f"grouping {i + 1} ({groups.names[i]})" if several else groups.names[i] for i in alone)
     raise ValueError(
         f"standard errors by clusters need at least two clusters; {which} {'have' if len(alone) > 1 else 'has'} one in "
-        "the rows of the fit" + (". Leave it out" if two and len(alone) == 1 else "")
+        "the rows of the fit" + (". Leave it out" if several and len(alone) == 1 else "")
     )
 
 

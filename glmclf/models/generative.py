@@ -158,7 +158,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
             to features of other laws than the model's or, of NaiveBayes, that depend on each other within classes.
             "HC0" under sampling weights.
         cov_kwds : dict, optional
-            `groups` for "cluster": one or two variables, by column name or value; `maxlags` for "HAC".
+            `groups` for "cluster": one or several variables, by column name or value; `maxlags` for "HAC".
         bias_reduction : {"exact"}, optional
             LDA with a full covariance: slopes that are unbiased given the class sizes, with their exact covariance.
         n_threads : int, optional

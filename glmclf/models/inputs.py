@@ -290,14 +290,19 @@ class Inputs:
             elif not np.array_equal(np.asarray(table[own], dtype=float), value):
                 beside[name] = pd.Series(value, index=table.index, name=own)
         missing = "raise" if asked["missing"] == "drop" else asked["missing"]
+        formula = _said_in_full(formula, self.formula)
         return type(self)._from_formula(
-            _said_in_full(formula, self.formula),
+            formula,
             table,
             {**namespace, **self._borrowed} if asked["trusted"] else {},
             missing=missing,
             trusted=asked["trusted"],
-            **{**asked["coding"], **beside},
+            **{**self._coding_for(formula), **beside},
         )
+
+    def _coding_for(self, formula: str) -> dict[str, Any]:
+        """Keywords of the class for a model of another formula."""
+        return self._asked["coding"]
 
     @property
     def _borrowed(self) -> dict[str, Any]:
@@ -483,7 +488,7 @@ class Inputs:
         )
 
     def _groups(self, groups: Any) -> Groups:
-        """Clusters of the rows of the fit by one or two variables."""
+        """Clusters of the rows of the fit by some variables."""
         return self._rows.groups(groups, self.data.table, self._given_index, self._cut)
 
     def _cov_keywords(self, cov_type: str, cov_kwds) -> Keywords:

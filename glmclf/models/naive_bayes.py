@@ -33,7 +33,7 @@ from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.feature_design import FeatureValues
 from glmclf.data.reading.feature_arrays import read_feature_arrays
-from glmclf.data.reading.features import Feature, FeatureDesign, read_features
+from glmclf.data.reading.features import Feature, FeatureDesign, code_of, read_features
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
@@ -165,6 +165,18 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     def _split(self, keywords):
         _check_words({**self._coding, **keywords})
         return super()._split(keywords)
+
+    def _coding_for(self, formula: str) -> dict[str, Any]:
+        """Keywords for another formula: what they say of features that it takes out is taken out, too."""
+        from glmclf.data.formula.parse import written_order
+
+        coding = dict(super()._coding_for(formula))
+        old, new = ({_parts(term) for term in written_order(text)} for text in (self.formula, formula))
+        if coding["families"] is not None:
+            coding["families"] = {k: v for k, v in coding["families"].items() if _parts(str(k)) not in old - new}
+        if coding["multinomial"] is not None:
+            coding["multinomial"] = [c for c in coding["multinomial"] if _parts(code_of(c)) not in old - new] or None
+        return coding
 
     def _columns(self, read: ReadTable) -> FeatureValues:
         assert read.values is not None
@@ -398,6 +410,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         if self.dropped_const:
             notes.append(f'The constant column "{self.dropped_const}" was left out of the features.')
         return notes
+
+
+def _parts(term: str) -> frozenset[str]:
+    """Factors of a term, without the spaces of their code."""
+    return frozenset("".join(term.split()).split(":"))
 
 
 def _check_words(options: Mapping[str, Any]) -> None:

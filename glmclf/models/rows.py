@@ -71,12 +71,12 @@ class FitRows:
         return roundings(self.columns())
 
     def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
-        """Clusters of the rows by one or two variables, of a table in memory as of `read_groups`.
+        """Clusters of the rows by some variables, of a table in memory as of `read_groups`.
 
         Raises
         ------
         ValueError
-            More than two groupings.
+            Too many groupings.
         DataError, MissingDataError
             Values that do not fit the rows, or stand beside a source; no such column; a row of the fit without a group.
         """
@@ -156,7 +156,7 @@ class FitRowsInMemory(FitRows):
         return FitRowsInMemory(X, y, trials, offset, weights, self.index, self.positions)
 
     def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
-        """Clusters of the rows by one or two variables, columns of the table or beside it."""
+        """Clusters of the rows by variables, columns of the table or beside it."""
         return read_groups(groups, table, given_index, cut, self.positions, self.index)
 
     def named(self, places: ndarray, among: ndarray | None = None) -> str:
@@ -399,7 +399,7 @@ class FitRowsInParts(FitRows):
         return Streamed(self.grouped(names), self.counts, of=(of,))
 
     def groups(self, groups: Any, table: pd.DataFrame | None, given_index: pd.Index, cut: ndarray | None) -> Groups:
-        """Clusters of the rows by one or two columns of the source."""
+        """Clusters of the rows by columns of the source."""
         names = group_names(groups, self.stream.source.names)
         return clusters_of(self.grouped(names), names)
 

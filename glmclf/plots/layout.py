@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ LINE_HEIGHT = 0.17  # distance of lines of text at the usual size, in inches
 DODGE = 0.15  # distance of the marks of several series in a row, in inches
 LETTER = 0.085  # width of an average letter, in inches
 MIN_FONT_SIZE = 5.0  # points, of letters that can be read
+
+_newest: weakref.ref[Figure] | None = None  # of the figures that pyplot keeps without a window
 
 
 def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes:
@@ -62,11 +65,12 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
 
 
 def new_figure(size: tuple[float, float]) -> Figure:
-    """New figure, which pyplot keeps only where it has a window to show.
+    """New figure, the current one of pyplot except in a notebook.
 
-    A notebook shows every figure that pyplot keeps at the end of the cell, and the Figure returned beside it; without
-    windows those that pyplot keeps pile up.
+    A notebook shows every figure that pyplot keeps at the end of the cell, and the Figure returned beside it. Where
+    there are no windows to close they would pile up: pyplot keeps the newest of ours there.
     """
+    global _newest
     _check()
     import matplotlib
     from matplotlib import pyplot
@@ -74,8 +78,12 @@ def new_figure(size: tuple[float, float]) -> Figure:
 
     figure = pyplot.figure(figsize=size, layout="constrained")
     backend = matplotlib.get_backend().lower()
-    if "inline" in backend or backend in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+    if "inline" in backend:
         pyplot.close(figure)
+    elif backend in backend_registry.list_builtin(BackendFilter.NON_INTERACTIVE):
+        if _newest is not None and (before := _newest()) is not None:
+            pyplot.close(before)
+        _newest = weakref.ref(figure)
     return figure
 
 

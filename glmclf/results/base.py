@@ -151,8 +151,9 @@ class Results(WaldInference):
         Returns
         -------
         Results
-            Of the same class: the model with its offset, weights, trials, event or reference and other keywords; the
-            fit with its options and covariance, but from its own start.
+            Of the same class: the model with its offset, weights, trials, event or reference and other keywords, of
+            features (`families`, `multinomial`) those of features that it has; the fit with its options and covariance,
+            but from its own start.
 
         Raises
         ------
@@ -228,7 +229,7 @@ class Results(WaldInference):
             finite coefficients have a covariance) and bias-reduced ones have no refits, generative models none of
             {regression_types}.
         **kwds
-            `groups` of "cluster" and "bootstrap": one variable, of "cluster" also two, by column name or value;
+            `groups` of "cluster" and "bootstrap": one variable, of "cluster" also several, by column name or value;
             `maxlags`, L, of "HAC": by default the whole part of 4 (n/100)^(2/9); of "bootstrap" `reps`, replications,
             by default 999, and `seed`: a whole number, SeedSequence or Generator. Without a seed the numbers differ
             from call to call; `cov_kwds` of the result has the one that was drawn.
@@ -247,7 +248,7 @@ class Results(WaldInference):
             none.
             {leverage_types}: rows of leverage one.
         NotImplementedError
-            A type that the model or the fit does not have; a bootstrap by two groupings.
+            A type that the model or the fit does not have; a bootstrap by several groupings.
         DataError
             The rows were removed, or not saved.
 

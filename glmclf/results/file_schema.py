@@ -92,9 +92,9 @@ def _check_column_names(design: Any) -> None:
             continue
         (code,), (coding,) = codes, subterm.contrasts.values()
         levels = [str(level) for level in design.factors[code].levels]
+        named = {f"[{of}{level}]": i for i, level in enumerate(levels) for of in ("", "T.")}
         for name, ones in zip(own, _cells_of_columns(coding), strict=True):
-            said = name[len(code) + 1 : -1].removeprefix("T.")
-            if len(ones) == 1 and said in levels and said != levels[ones[0]]:
+            if len(ones) == 1 and named.get(name[len(code) :], ones[0]) != ones[0]:
                 raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
 
 
@@ -116,10 +116,10 @@ def _is_of(name: str, codes: Sequence[str]) -> bool:
 def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
     shape = None if p is None else (p, p)
     V = _matrix("covariance.matrix", stored["matrix"], shape, unknown=True)
-    if len(V):
-        _check_variances("covariance.matrix", V)
     if not all(is_whole(size, 1) for size in stored["clusters"]):
         raise FieldError("covariance.clusters", "is not a number of clusters")
+    if len(V):
+        _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
 
 
 def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
@@ -263,17 +263,20 @@ def _matrix(field: str, value: Any, shape: tuple[int, int] | None, unknown: bool
     return matrix_of(value)
 
 
-def _check_variances(field: str, V: Any) -> None:
-    """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding."""
+def _check_variances(field: str, V: Any, difference: bool = False) -> None:
+    """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding.
+
+    A difference of such matrices, as of two-way clusters, may have a negative diagonal.
+    """
     if isinstance(V, SymmetricMatrix):
         v = V.diagonal()
-        if (v < -ROUNDING * np.nanmax(abs(v), initial=0.0)).any():
+        if not difference and (v < -ROUNDING * np.nanmax(abs(v), initial=0.0)).any():
             raise FieldError(field, "has a negative variance")
         return
     if V.ndim != 2 or len(V) != len(V.T):
         raise FieldError(field, f"has shape {V.shape}, which is not square")
     bound = ROUNDING * np.nanmax(abs(V), initial=0.0)
-    if (V.diagonal() < -bound).any():
+    if not difference and (V.diagonal() < -bound).any():
         raise FieldError(field, "has a negative variance")
     if (abs(V - V.T) > bound).any():
         raise FieldError(field, "is not symmetric")

@@ -26,7 +26,7 @@ def write(path, stored: dict[str, Any]) -> None:
     """Write a result's dict to a path or an open file; a file at a path is replaced once all is written."""
     text = _text({**stored, CHECKSUMS: checksums(stored)})
     if not hasattr(path, "write"):
-        return _replace(os.path.realpath(os.fspath(path)), text)
+        return _replace(os.path.realpath(os.fsdecode(path)), text)
     try:
         path.write(text)
     except TypeError:  # the file is open in binary mode
@@ -39,16 +39,20 @@ def _replace(path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return
-    beside = f"{path}.{os.getpid()}.{threading.get_ident()}.part"
+    beside = os.path.join(os.path.dirname(path), f"glmclf.{os.getpid()}.{threading.get_ident()}.part")
     try:
+        if os.path.exists(path):
+            open(path, "r+b").close()  # a file that may not be written is not replaced either
         with open(beside, "x", encoding="utf-8") as file:
             file.write(text)
         if os.path.exists(path):
             shutil.copymode(path, beside)
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(beside)
+        if isinstance(error, OSError) and error.filename == beside:
+            error.filename, error.filename2 = path, None
         raise
 
 
@@ -99,7 +103,8 @@ def load(path, functions=None) -> Any:
     Returns
     -------
     Results
-        Predicts as before, without the data it was fitted to.
+        Predicts as before, without the data it was fitted to; rows of a separated fit that infinite coefficients decide
+        only together with many rows of the fit are NaN, with a warning.
 
     Raises
     ------

@@ -255,7 +255,7 @@ def test_covariance_types(model, cov_type, error):
         ({"cov_type": "cluster"}, ["groups"], ValueError),
         ({"cov_type": "cluster", "cov_kwds": {"groups": None}}, ["groups"], ValueError),
         ({"cov_type": "cluster", "cov_kwds": {"groups": "zz"}}, ["zz", "firm"], DataError),
-        ({"cov_type": "cluster", "cov_kwds": {"groups": ["firm", "g", "y"]}}, ["3", "one or two"], ValueError),
+        ({"cov_type": "cluster", "cov_kwds": {"groups": ["firm"] * 11}}, ["11", "1 to 10"], ValueError),
         ({"cov_type": "cluster", "cov_kwds": {"groups": np.arange(5)}}, ["5", "60"], DataError),
         ({"cov_type": "cluster", "cov_kwds": {"groups": np.zeros(60)}}, ["two clusters"], ValueError),
         ({"cov_type": "cluster", "cov_kwds": {"groups": "firm", "z": 1}}, ["'z'"], TypeError),

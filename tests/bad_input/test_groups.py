@@ -18,8 +18,8 @@ def clustered(model, groups, t=None, **keywords):
     [
         ("frim", ["frim", "firm"]),
         (np.zeros(159), ["159", "160"]),
-        (np.zeros((160, 3)), ["3"]),
-        (["firm", "year", "g"], []),
+        (np.zeros((160, 11)), ["11"]),
+        (["firm"] * 11, ["found 11"]),
         (5, ["5"]),
         ([], []),
         (np.zeros(160), ["two clusters"]),
@@ -100,15 +100,17 @@ def test_levels_of_an_index():
     close(both.bse, res.with_cov("cluster", groups=["firm", "year"]).bse)
     assert both.cov_kwds["groups"] == ["firm", "year"]
     close(res.with_cov("cluster", groups=pd.Index(t.firm)).bse, res.with_cov("cluster", groups="firm").bse)
-    with refused("one or two", "3"):
-        res.with_cov("cluster", groups=pd.MultiIndex.from_arrays([t.firm, t.year, t.g]))
+    with refused("1 to 10 groupings", "found 11"):
+        res.with_cov("cluster", groups=pd.MultiIndex.from_arrays([t.firm] * 11))
+    with refused("no such column", "rgion"):
+        res.with_cov("cluster", groups=["firm", "year", "rgion"])
 
 
 def test_a_grouping_of_one_cluster_is_named():
     t = toy().assign(one=1, two=np.arange(len(toy())) % 2)
-    with refused("at least two clusters", "the second grouping, one,", "Leave it out"):
+    with refused("at least two clusters", "grouping 2 (one)", "Leave it out"):
         make("Logit", "y ~ x1", t).fit(cov_type="cluster", cov_kwds={"groups": ["two", "one"]})
-    with refused("at least two clusters", "the first grouping"):
+    with refused("at least two clusters", "grouping 1"):
         make("Logit", "y ~ x1", t).fit(cov_type="cluster", cov_kwds={"groups": [t.one.to_numpy(), t.two.to_numpy()]})
     with refused("at least two clusters; one has one"):
         make("Logit", "y ~ x1", t).fit(cov_type="bootstrap", cov_kwds={"groups": "one"})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glmclf.core.design import coding
-from glmclf.core.design.arrow import ArrowColumns, outer_products
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.coding import LevelCoding, column_sums, of_record, to_record, uncoded_cells
 from glmclf.core.design.factor import SubtermColumns, expand
 from glmclf.core.design.pieces import from_pieces
@@ -141,7 +141,7 @@ def test_sandwiches(kind):
         count = int(clusters.max()) + 1
         S = np.stack([np.bincount(clusters, weights=u * column, minlength=count) for column in D.T])
         sums = X[:120].sums_by(clusters[:120], u[:120], count) + X[120:].sums_by(clusters[120:], u[120:], count)
-        meat = outer_products(X.layout, sums)
+        meat = sums.outer_products()
         assert isinstance(meat, found_kind)
         found = V.around(meat) if found_kind is ArrowMatrix else V.around_products(meat)
         same(np.asarray(found), inverse @ S @ S.T @ inverse, rtol=1e-8, atol=1e-12)

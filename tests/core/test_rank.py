@@ -187,7 +187,7 @@ def _with_levels(case):
     g = np.random.default_rng(12)
     n, L = 400, 12
     codes = g.integers(0, L, n)
-    one, z = np.ones(n), g.normal(size=n)
+    z = g.normal(size=n)
     within = np.where(codes % 3 == 0, 2.0 + codes, g.normal(size=n))  # a constant in every third level
     of_level = (codes % 4).astype(float)
     region = (codes // 4)[:, None] == np.arange(1, 3)

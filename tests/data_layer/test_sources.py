@@ -266,8 +266,12 @@ def test_a_list_of_csv_files(table, tmp_path):
     with pytest.raises(DataError, match=apart):
         Logit.from_formula("y ~ x", ["a.csv", "c.csv"])
     table.drop(columns="x").to_csv("d.csv", index=False)
-    with pytest.raises(DataError, match='part 3 .*"d.csv".* has no column "x"'):
+    with pytest.raises(DataError, match='part 3 .*"d.csv".* has no column "x".* columns are .*"g"'):
         Logit.from_formula("y ~ x", ["a.csv", "d.csv"])
+    table.set_axis(["x" if name == "g" else name for name in table], axis=1).to_csv("e.csv", index=False)
+    for files in ("e.csv", ["a.csv", "e.csv"]):  # pandas would number them
+        with pytest.raises(DataError, match='"e.csv" cannot be read: column names occur more than once: "x"'):
+            Logit.from_formula("y ~ x", files)
 
 
 def test_a_path_stays_where_it_was(table, tmp_path, monkeypatch):

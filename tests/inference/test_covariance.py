@@ -6,6 +6,7 @@ that its sandwiches have about ten digits; its jackknife, of fits, has more.
 
 import functools
 import io
+import itertools
 import json
 import pickle
 import warnings
@@ -575,6 +576,73 @@ def test_few_clusters(model):
 def test_few_clusters_of_a_bootstrap():
     with pytest.warns(InferenceWarning, match=r'"bootstrap": Few clusters \(3 of g\)'):
         fit("Logit", "y ~ x1").with_cov("bootstrap", groups="g", reps=5, seed=1)
+
+
+# ----------------------------------------------------------------------------------------------- several groupings
+# m <- glm(case ~ spontaneous + induced + age, binomial, infert); V <- vcovCL(m, cluster = ~ ..., type = "HC1")
+# (sandwich 3.0-2): diag(V), V[2, 3]
+MULTIWAY = {
+    ("stratum", "age", "parity"): (
+        [2.30091337651504e-01, 8.84161826596812e-02, 3.17999463861472e-02, 7.82804447399964e-05],
+        0.00698862269256298,
+    ),
+    ("stratum", "age", "parity", "education"): (
+        [0.401076818582414507, 0.050216330739384675, 0.092162403394489653, 0.000241635100441259],
+        -0.0246476802933421,
+    ),
+    ("parity", "education", "induced"): (
+        [0.224329534130738861, 0.007258654005137298, 0.049756833711879792, 0.000161274073214122],
+        -0.0249350752112756,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*Few clusters", "ignore:.*not positive semi-definite")
+@pytest.mark.parametrize("source", ["memory", "stream"])
+@pytest.mark.parametrize("groups", MULTIWAY)
+def test_several_groupings_of_r(groups, source):
+    infert = pd.read_csv(ROOT / "data" / "infert.csv")
+    data = infert if source == "memory" else lambda: (infert.iloc[i : i + 60] for i in range(0, len(infert), 60))
+    res = Logit.from_formula("case ~ spontaneous + induced + age", data).fit()
+    V = res.with_cov("cluster", groups=list(groups)).cov_params()
+    variances, covariance = MULTIWAY[groups]
+    assert_allclose(np.diag(V), variances, rtol=2e-8)
+    assert_allclose(V.iloc[1, 2], covariance, rtol=2e-8)
+
+
+@pytest.mark.filterwarnings("ignore:.*Few clusters", "ignore:.*not positive semi-definite")
+@pytest.mark.parametrize("keywords", [{}, {"freq_weights": "times"}, {"weights": "sw", "offset": "off"}], ids=str)
+@pytest.mark.parametrize("model", [*MODELS, "MNLogit", "LDA", "QDA", "NaiveBayes"])
+def test_several_groupings_are_a_sum_over_their_intersections(model, keywords):
+    """V = sum over sets of groupings of (-1)^(size + 1) V of the intersections, each a covariance of one grouping."""
+    t = toy().assign(third=np.arange(160) % 7)
+    names = ["firm", "year", "third"]
+    keywords = keywords if model in (*MODELS, "MNLogit") else {k: v for k, v in keywords.items() if k != "offset"}
+    res = make(model, "g ~ x1 + x2" if model == "MNLogit" else "y ~ x1 + x2", t, **keywords).fit()
+
+    def matrix(groups):
+        found = res.with_cov("cluster", groups=groups)
+        return getattr(found, "discriminant", found).cov_params().to_numpy()
+
+    expected = 0.0
+    for k in (1, 2, 3):
+        for some in itertools.combinations(names, k):
+            crossed = t[list(some)].astype(str).agg("/".join, axis=1)
+            expected = expected - (-1) ** k * matrix(crossed)
+    assert_allclose(matrix(names), expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+    assert_allclose(matrix([*names, "year"]), expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit", "LDA"])
+def test_a_negative_variance_is_said_in_every_model(model):
+    n = np.arange(24)
+    t = pd.DataFrame({"y": n % 3 == 0, "x": n % 5 + 0.1 * (n % 2), "a": n % 2, "b": n // 2 % 2, "c": n % 3})
+    formula = "y ~ x" if model != "MNLogit" else "c ~ x"
+    with pytest.warns(InferenceWarning) as caught:
+        found = make(model, formula, t).fit(cov_type="cluster", cov_kwds={"groups": ["a", "b"]})
+    V = getattr(found, "discriminant", found).cov_params()
+    assert (np.diag(V) < 0).any()
+    assert any("multiway covariance by a and b is not positive semi-definite" in str(w.message) for w in caught)
 
 
 # ----------------------------------------------------------------------------------------------------- time's order

@@ -154,14 +154,27 @@ def test_names_of_places_fit():
 
 
 def test_figures_are_the_callers(logit, tmp_path):
-    """Without windows pyplot keeps none of ours: a notebook shows the one returned, once, and none pile up."""
+    """Without windows pyplot keeps the newest of ours, on which it acts, and all of the caller's: none pile up."""
     plt.close("all")
     own = plt.figure()
     figures = [plots.coefficients(logit), plots.roc(logit), plots.calibration(logit)]
-    assert plt.get_fignums() == [own.number] and plt.gcf() is own
-    for figure in figures:
-        figure.savefig(tmp_path / "drawn.png")
+    assert plt.get_fignums() == [own.number, figures[-1].number] and plt.gcf() is figures[-1]
+    plt.title("of the caller")
+    assert figures[-1].axes[0].get_title() == "of the caller"
+    for write in [*(figure.savefig for figure in figures), plt.savefig]:
+        write(tmp_path / "drawn.png")
         assert (tmp_path / "drawn.png").stat().st_size > 5000
+    plt.close("all")
+    plots.roc(logit, ax=plt.figure().add_subplot())
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("draw", [plots.coefficients, plots.roc, plots.calibration, plots.confusion, plots.residuals])
+def test_pyplot_writes_what_was_drawn(draw, logit, tmp_path):
+    """plt.savefig after a plot, without windows, writes the bytes of the figure that was returned."""
+    figure = draw(logit)
+    plt.savefig(tmp_path / "pyplot.svg", metadata={"Date": None})
+    assert plt.gcf() is figure and 'id="patch_2"' in (tmp_path / "pyplot.svg").read_text()
 
 
 def test_a_notebook_shows_each_figure_once():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import glmclf
-from glmclf import Logit, MNLogit, datasets, registry
+from glmclf import Logit, MNLogit, NaiveBayes, datasets, registry
 from glmclf.errors import DataError, FormulaError, InferenceWarning, MissingDataError
 
 RNG = np.random.default_rng(5)
@@ -151,3 +151,22 @@ def test_offsets_by_level_and_another_base():
     res = MNLogit.from_formula("species ~ bill_length_mm + sex", penguins, offset=offset, reference="Gentoo").fit()
     by_hand = MNLogit.from_formula("species ~ bill_length_mm", penguins, offset=offset, reference="Gentoo").fit()
     same(res.refit(". ~ . - sex"), by_hand)
+
+
+def test_options_of_features_go_with_them(table):
+    """Families and the block of counts of NaiveBayes hold for the features that are left."""
+    counts = table.assign(u=table.f + 1, v=table.m, w=table.c % 4, a=np.where(table.c % 2, "p", "q"))
+    large = NaiveBayes.from_formula(
+        "k ~ f + m + u + v + w + a:g", counts, families={"f": "poisson", "m": "gamma", "g:a": "categorical"},
+        multinomial=["u", "v", "w"], smoothing=1.0).fit()
+    by_hand = NaiveBayes.from_formula(
+        "k ~ f + u + v", counts, families={"f": "poisson"}, multinomial=["u", "v"], smoothing=1.0).fit()
+    small = large.refit(". ~ . - m - w - g:a")
+    assert list(small.params.index) == list(by_hand.params.index)
+    np.testing.assert_array_equal(small.params, by_hand.params)
+    assert small.llf == by_hand.llf
+    without = large.refit(". ~ f")
+    np.testing.assert_array_equal(
+        without.params, NaiveBayes.from_formula("k ~ f", counts, families={"f": "poisson"}, smoothing=1.0).fit().params)
+    with pytest.raises(DataError, match="two or more"):
+        large.refit(". ~ . - v - w")

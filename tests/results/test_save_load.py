@@ -5,6 +5,7 @@ import copy
 import gzip
 import io
 import json
+import os
 import pathlib
 import pickle
 import subprocess
@@ -614,6 +615,25 @@ def test_a_failed_save_leaves_the_old_file(tmp_path):
         assert path.read_bytes() == before
 
 
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_written_stays(tmp_path):
+    path = tmp_path / "m.json"
+    path.write_text("kept")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="m.json"):
+        shared("Logit").save(path)
+    assert path.read_text() == "kept" and os.listdir(tmp_path) == ["m.json"]
+
+
+def test_errors_of_a_path_name_it(tmp_path):
+    for path in (tmp_path / "none" / "m.json", tmp_path):
+        with pytest.raises(OSError) as said:
+            shared("Logit").save(path)
+        assert said.value.filename == str(path) and not os.listdir(tmp_path)
+    shared("Logit").save(os.fsencode(tmp_path / "m.json"))
+    identical(glmclf.load(tmp_path / "m.json"), shared("Logit"))
+
+
 @models
 def test_a_result_without_data_saves_the_same(model):
     res = make(model, "y ~ bs(x1, df=4) + g", table(), offset="off", freq_weights="times").fit()
@@ -631,7 +651,25 @@ def test_a_result_that_did_not_converge(model):
     assert other.converged is False and text(other) == text(res) and "NOT a maximum" in text(other)
 
 
+def test_clusters_of_two_ways_may_have_a_negative_variance():
+    """V1 + V2 - V12 (Cameron, Gelbach & Miller 2011) is no covariance of anything where clusters are few."""
+    n = np.arange(24)
+    t = pd.DataFrame({"y": n % 3 == 0, "x": n % 5, "a": n % 2, "b": n // 2 % 2})
+    with pytest.warns(UserWarning):
+        res = glmclf.Logit.from_formula("y ~ x", t).fit(cov_type="cluster", cov_kwds={"groups": ["a", "b"]})
+    assert np.diag(res.cov_params()).min() < 0
+    assert text(loaded(res)) == text(res)
+
+
 # ------------------------------------------------------------------------------------------ levels of any type
+def test_levels_that_look_like_the_names_of_others():
+    """The indicator of the level "T.a" has the name that the one of "a" has under treatment coding."""
+    t = table().assign(h=lambda t: t.g.map({"a": "a", "b": "T.a", "c": "T.T.a"}))
+    for formula in ("y ~ h + x1", "y ~ 0 + h + x1", "y ~ 0 + h:x1"):
+        res = glmclf.Logit.from_formula(formula, t).fit()
+        np.testing.assert_array_equal(loaded(res).predict(t), res.predict(t))
+
+
 def _levelled():
     df = glmclf.datasets.load("fair").iloc[::20].reset_index(drop=True)
     days = pd.to_datetime("2020-03-28") + pd.to_timedelta(np.arange(len(df)) % 3, unit="D")

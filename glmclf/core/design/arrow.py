@@ -36,11 +36,46 @@ class Slot(NamedTuple):
 class GroupSums:
     """Sums of scores by group of rows: of the border, (groups, q), and of the levels, sparse (groups, L m)."""
 
+    layout: ArrowLayout
     top: ndarray
     below: Any
 
+    def __len__(self) -> int:
+        return len(self.top)
+
     def __add__(self, other: GroupSums) -> GroupSums:
-        return GroupSums(self.top + other.top, self.below + other.below)
+        return GroupSums(self.layout, self.top + other.top, self.below + other.below)
+
+    def summed(self, to_groups: Any) -> GroupSums:
+        """Sums by larger groups, of a sparse matrix (larger, groups)."""
+        return GroupSums(self.layout, to_groups @ self.top, to_groups @ self.below)
+
+    def outer_products(self) -> ArrowMatrix | OuterProducts:
+        """Sum of the groups' outer products: an arrow matrix where no group has rows of two levels.
+
+        Raises
+        ------
+        NotImplementedError
+            Groups of several levels that are so many that their sums take gigabytes.
+        """
+        top, below, (L, m) = self.top, self.below.tocsr(), self.layout.slots.shape
+        entries = below.tocoo()
+        here = entries.data != 0
+        group, level = entries.coords[0][here], entries.coords[1][here] // m
+        own = np.full(len(top), -1)
+        own[group] = level
+        if (own[group] == level).all():
+            C = np.empty((L, m, m))
+            for i, j in itertools.product(range(m), repeat=2):
+                C[:, i, j] = below[:, i::m].multiply(below[:, j::m]).sum(axis=0)
+            return ArrowMatrix(self.layout, top.T @ top, (below.T @ top).reshape(L, m, -1), C)
+        size = 8e-9 * len(top) * self.layout.size
+        if size > 1e-9 * MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"sums of {len(top):,} clusters, of which some have rows of several levels, for {self.layout.size:,} "
+                f"parameters would take {size:.1f} GB: cluster by the factor that has the levels"
+            )
+        return OuterProducts(self.layout.scatter(top.T, below.T.toarray().reshape(L, m, len(top))))
 
 
 class ArrowColumns(FactorColumns):
@@ -192,7 +227,7 @@ class ArrowColumns(FactorColumns):
                 mine = np.where(self.layout.there[self.codes, s], _times(column, slot.numbers), 0.0)
                 at = self.codes * (m * q) + (i * m + s)
                 below = below + sparse.csr_array((mine, (codes, at)), shape=below.shape)
-        return GroupSums(top, below)
+        return GroupSums(self.layout.repeated(q), top, below)
 
     def largest(self) -> ndarray:
         """Largest absolute value of each column, (k,)."""
@@ -203,36 +238,6 @@ class ArrowColumns(FactorColumns):
             else:
                 np.maximum.at(levels[:, i], self.codes, np.abs(slot.numbers))
         return self.layout.scatter(self.border.largest(), levels)
-
-
-def outer_products(layout: ArrowLayout, sums: GroupSums) -> ArrowMatrix | OuterProducts:
-    """Sum of the outer products of groups' sums, as `ArrowColumns.sums_by` gives them: an arrow matrix where no group
-    has rows of two levels.
-
-    Raises
-    ------
-    NotImplementedError
-        Groups of several levels that are so many that their sums take gigabytes.
-    """
-    top, (L, m) = sums.top, layout.slots.shape
-    below = sums.below.tocoo()
-    here = below.data != 0
-    group, level = below.coords[0][here], below.coords[1][here] // m
-    first = np.full(len(top), -1)
-    first[group] = level
-    groups, below = len(top), below.tocsr()
-    if (first[group] == level).all():
-        B = (below.T @ top).reshape(L, m, -1)
-        C = np.empty((L, m, m))
-        for i, j in itertools.product(range(m), repeat=2):
-            C[:, i, j] = below[:, i::m].multiply(below[:, j::m]).sum(axis=0)
-        return ArrowMatrix(layout, top.T @ top, B, C)
-    if 8 * groups * layout.size > MAX_DENSE_BYTES:
-        raise NotImplementedError(
-            f"clusters of which some have rows of several levels: the sums of {groups:,} clusters for {layout.size:,} "
-            f"parameters would take {8e-9 * groups * layout.size:.1f} GB. Cluster by the factor itself"
-        )
-    return OuterProducts(layout.scatter(top.T, below.T.toarray().reshape(L, m, groups)))
 
 
 def spine(pieces: list[SubtermColumns]) -> list[bool] | None:

@@ -14,11 +14,16 @@ import pandas as pd
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
 from glmclf.data.source.paths import separator_of, short
-from glmclf.data.table.frame import MAX_EXACT_INTEGER, quoted
+from glmclf.data.table.frame import MAX_EXACT_INTEGER, quoted, refuse_repeated
 from glmclf.errors import DataError
 
 DEFAULT_TEXT = pd.Series(["text"]).dtype
 NUMBERS, TRUTHS, TEXT, NOTHING = "numbers", "True and False", "text", "nothing"  # what the fields of a part are
+
+
+def header(file: Any, **how: Any) -> list[str]:
+    """Names of columns as the first line has them, of which pandas numbers those that occur twice."""
+    return list(pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **how).iloc[0])
 
 
 class Csv(Source):
@@ -38,6 +43,9 @@ class Csv(Source):
         self.kind = f"CSV {quoted(map(short, self.paths), 1)}"
         self._text: dict[Any, type] | None = None
         self._whole = True  # to be read with all columns, which refuses lines with too many fields
+        for path in self.paths:
+            with self._named(path):
+                refuse_repeated([name for name in header(path, sep=separator_of(path)) if name])
         with self._named(self.paths[0]):
             self.names = list(pd.read_csv(self.paths[0], nrows=0, sep=separator_of(self.paths[0])).columns)
 
@@ -51,7 +59,8 @@ class Csv(Source):
         start = 0
         for number, (table, of) in enumerate(self._read(usecols=wanted, dtype=self._text)):
             place = Place(number, f"part {number + 1} ({of})")
-            made = {name: _typed(table[name]) for name in used if name in table}
+            lacks = columns is not None and not set(columns) <= set(table)  # the error shows all that are there
+            made = {name: _typed(table[name]) for name in (table if lacks else used) if name in table}
             for name, (_, kind) in made.items():
                 if kind != NOTHING and held.setdefault(name, (kind, place))[0] != kind:
                     raise self._of_two_kinds(name, *held[name], kind, place)

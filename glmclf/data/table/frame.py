@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import numbers
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
@@ -96,12 +96,18 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
         raise DataError(
             "the table has several levels of column names: join them into one, as in df.columns.map('_'.join)."
         )
-    if not frame.columns.is_unique:
-        repeated = list(frame.columns[frame.columns.duplicated()].unique())
-        raise DataError(f"column names occur more than once: {quoted(repeated)}. Rename or drop the copies.")
+    refuse_repeated(frame.columns)
     if len(frame) == 0 and not empty:
         raise DataError(f"the table has no rows (columns: {quoted(list(frame.columns))}).")
     return _with_types_of_pandas(frame)
+
+
+def refuse_repeated(names: Sequence[Any] | pd.Index) -> None:
+    """Raise DataError for names of columns that occur more than once."""
+    index = pd.Index(names)
+    if not index.is_unique:
+        repeated = quoted(index[index.duplicated()].unique())
+        raise DataError(f"column names occur more than once: {repeated}. Rename or drop the copies.")
 
 
 def _with_types_of_pandas(frame: pd.DataFrame) -> pd.DataFrame:

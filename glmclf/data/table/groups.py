@@ -1,4 +1,4 @@
-"""Clusters: one or two variables beside the table, as codes of the rows of a fit."""
+"""Clusters: variables beside the table, as codes of the rows of a fit."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from numpy import ndarray
 from glmclf.data.table.frame import align, as_frame, as_series, matched, read_column
 from glmclf.errors import MissingDataError
 
+MAX_GROUPINGS = 10  # with 2^10 - 1 intersections
 GROUPING_TYPES = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
 
 
 @dataclass(frozen=True)
 class Groups:
-    """One or two groupings of the rows of a fit.
+    """Groupings of the rows of a fit.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ def read_groups(
 
     Parameters
     ----------
-    groups : str, Series, array, or two of them as a list, DataFrame or (n, 2) array
+    groups : str, Series, array, or several of them as a list, DataFrame or (n, m) array
         Column names, or values beside the table before `subset` (a Series also beside the table after it).
     table : DataFrame or None
         The table after `subset`; None for a model of arrays.
@@ -55,11 +56,11 @@ def read_groups(
     Raises
     ------
     ValueError
-        More than two groupings.
+        More than `MAX_GROUPINGS` groupings, or none.
     DataError, MissingDataError
         Values that do not fit the rows; a row of the fit without a group.
     """
-    variables = _one_or_two(groups, table)
+    variables = _groupings(groups, table)
     names = [label(v, "groups") for v in variables]
     codes = []
     for variable, name in zip(variables, names, strict=True):
@@ -79,9 +80,9 @@ def without_group(name: str, rows: pd.Index) -> MissingDataError:
 
 
 def check_number(n: int) -> None:
-    """ValueError for other than one or two groupings."""
-    if not 1 <= n <= 2:
-        raise ValueError(f"groups: one or two groupings, found {n}")
+    """ValueError for no groupings, or more than `MAX_GROUPINGS`."""
+    if not 1 <= n <= MAX_GROUPINGS:
+        raise ValueError(f"groups: 1 to {MAX_GROUPINGS} groupings, found {n}")
 
 
 def label(value: Any, keyword: str) -> str:
@@ -123,7 +124,7 @@ def grouping(name: str, part: pd.DataFrame) -> pd.Series:
     return series
 
 
-def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
+def _groupings(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     if not isinstance(groups, (pd.DataFrame, pd.Series)) and hasattr(groups, "to_pandas"):
         groups = as_frame(groups) if hasattr(groups, "columns") else as_series(groups)
     if isinstance(groups, pd.MultiIndex):
@@ -132,7 +133,8 @@ def _one_or_two(groups: Any, table: pd.DataFrame | None) -> list[Any]:
         variables = [groups[c] for c in groups.columns]
     elif isinstance(groups, (list, tuple)) and all(isinstance(g, GROUPING_TYPES) for g in groups):
         variables = list(groups)
-        names = table is not None and all(isinstance(g, str) and g in table.columns for g in groups)
+        known = [table is not None and isinstance(g, str) and g in table.columns for g in groups]
+        names = all(known) or (any(known) and len(groups) <= MAX_GROUPINGS)
         if not names and all(isinstance(g, str) for g in groups) and len(groups) > 2:
             variables = [np.asarray(groups, dtype=object)]  # the labels themselves, as a list
     elif isinstance(groups, (list, tuple)) and len(groups) > 2 and any(isinstance(g, tuple) for g in groups):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from glmclf import registry
 from glmclf.checks import check_choice, is_whole
-from glmclf.core.design.arrow import ArrowColumns, outer_products
+from glmclf.core.design.arrow import ArrowColumns, GroupSums
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, OuterProducts, SymmetricMatrix, matrix_of, record_of
@@ -171,17 +172,15 @@ class ScoreSums:
             parts.append(S)
         return np.concatenate(parts)
 
-    def sum_of_outer_cluster_scores(self, codes: Any, n_clusters: int) -> ndarray:
-        """Sum over clusters g of (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
+    def cluster_sums(self, codes: Any, n_clusters: int) -> ndarray:
+        """Sums of the scores over clusters, (n_clusters, p); `codes` (n,) numbers the clusters from 0."""
 
         def part(*block: Any) -> ndarray:
             *own, codes = block
             S, w = self.scores_of(*own)
-            times = np.ones(len(codes)) if w is None else w / self.unit
-            return sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes))) @ S
+            return _summed_by(codes, n_clusters, None if w is None else w / self.unit) @ S
 
-        S = self._beside(codes).sum(part)
-        return S.T @ S
+        return self._beside(codes).sum(part)
 
     def _beside(self, codes: Any) -> Blocks:
         """Blocks of the rows with one more array beside them."""
@@ -275,18 +274,18 @@ class Context(ScoreSums):
         """Whether a factor has many levels."""
         return isinstance(self.objective.blocks.arrays[0], ArrowColumns)
 
-    def sum_of_outer_cluster_scores(self, codes: Any, n_clusters: int) -> Any:
-        """Sum over clusters g of (sum_{i in g} s_i) (sum_{i in g} s_i)'; `codes` (n,) numbers the clusters from 0."""
+    def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
+        """Sums of the scores over clusters, (n_clusters, p) or `GroupSums`; `codes` (n,) numbers the clusters from 0.
+        """
         if not self._of_levels:
-            return super().sum_of_outer_cluster_scores(codes, n_clusters)
+            return super().cluster_sums(codes, n_clusters)
 
         def part(X, y, m, offset, weights, codes) -> Any:
             u = self.objective.score_factor(self.theta, X, y, m, offset)
             u = u if weights is None else (u.T * (weights / self.unit)).T
             return X.sums_by(codes, u, n_clusters)
 
-        layout = self.objective.blocks.arrays[0].layout.repeated(self.objective.likelihood.n_eta)
-        return outer_products(layout, self._beside(codes).sum(part))
+        return self._beside(codes).sum(part)
 
     def _beside(self, codes: Any) -> Blocks:
         blocks = self.objective.blocks
@@ -339,7 +338,7 @@ class InfluenceContext(ScoreSums):
         """The model-based covariance: at the estimate of a full exponential family both informations agree."""
         return self.model_based()
 
-    def sandwich(self, meat: ndarray) -> ndarray:
+    def sandwich(self, meat: Any) -> Any:
         """Sandwich covariance of influences: as they are on the estimate itself, only their scale is undone."""
         return meat / self.total**2
 
@@ -455,21 +454,33 @@ def _hc5(leverages: Leverages) -> Callable[[ndarray], ndarray]:
 
 # ------------------------------------------------------------------------------------------ clusters, time, resampling
 def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covariance:
-    """Sandwich of cluster sums; two groupings: V_a + V_b - V_ab, each with its own factor (Cameron, Gelbach & Miller
-    2011)."""
+    """Sandwich of cluster sums; several groupings: the sum over their intersections, those of an even number with a
+    minus, each with its own factor (Cameron, Gelbach & Miller 2011)."""
+    _check_size(ctx, "the factor (n-1)/(n-p)")
     counts = tuple(int(g.max()) + 1 for g in groups)
-    V = functools.reduce(operator.add, (_one_way(ctx, g, G) for g, G in zip(groups, counts, strict=True)))
-    if len(groups) == 2:
-        crossed = _crossed(groups[0], groups[1], counts[1])
-        V = V - _one_way(ctx, crossed, int(crossed.max()) + 1)
+    cells, members = _cells(groups)
+    S = ctx.cluster_sums(cells, len(members[0]))
+    parts = [
+        -((-1) ** k) * _of_sums(ctx, S, _cells(some)[0])
+        for k in range(1, len(groups) + 1)
+        for some in combinations(members, k)
+    ]
+    V = functools.reduce(operator.add, parts)
     return Covariance("cluster", V, COVARIANCES["cluster"].description, counts)
 
 
-def _crossed(a: Any, b: Any, count: int) -> Any:
-    """Clusters of rows that are in the same cluster of both groupings."""
-    if hasattr(a, "crossed"):  # of rows in a stream
-        return a.crossed(b)
-    return np.unique(a.astype(np.int64) * count + b, return_inverse=True)[1]
+def _cells(groups: Sequence[Any]) -> tuple[Any, list[ndarray]]:
+    """Clusters of rows that are in the same cluster of all groupings, and of which cluster of each grouping they are
+    part."""
+    first, *others = groups
+    if hasattr(first, "cells"):  # of rows in a stream
+        return first.cells(others)
+    codes, members = first, [np.arange(int(first.max()) + 1)]
+    for other in others:
+        pairs, codes = np.unique(codes * (int(other.max()) + 1) + other, return_inverse=True)
+        at, of = np.divmod(pairs, int(other.max()) + 1)
+        members = [*(m[at] for m in members), of]
+    return codes, members
 
 
 def _check_clusters(n_clusters: int) -> None:
@@ -477,11 +488,23 @@ def _check_clusters(n_clusters: int) -> None:
         raise ValueError("standard errors by clusters need at least two clusters; the groups have one")
 
 
-def _one_way(ctx: Context | InfluenceContext, codes: ndarray, n_clusters: int) -> ndarray:
+def _of_sums(ctx: Context | InfluenceContext, S: Any, codes: ndarray) -> Any:
+    """Sandwich by clusters, of which each has some of the rows of S."""
+    n_clusters = int(codes.max()) + 1
     _check_clusters(n_clusters)
-    _check_size(ctx, "the factor (n-1)/(n-p)")
+    if n_clusters == len(S):
+        sums = S
+    else:
+        to_clusters = _summed_by(codes, n_clusters)
+        sums = S.summed(to_clusters) if isinstance(S, GroupSums) else to_clusters @ S
     factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
-    return factor * ctx.sandwich(ctx.sum_of_outer_cluster_scores(codes, n_clusters))
+    return factor * ctx.sandwich(sums.outer_products() if isinstance(sums, GroupSums) else sums.T @ sums)
+
+
+def _summed_by(codes: ndarray, n_clusters: int, times: ndarray | None = None) -> sparse.csr_array:
+    """Matrix that sums rows over clusters, each so many times."""
+    times = np.ones(len(codes)) if times is None else times
+    return sparse.csr_array((times, (codes, np.arange(len(codes)))), shape=(n_clusters, len(codes)))
 
 
 def _hac(ctx: Context | InfluenceContext, maxlags: int | None = None) -> Covariance:
@@ -621,7 +644,8 @@ COVARIANCES = {
             "cluster",
             "clusters",
             "Standard errors are robust to correlation within clusters (factor G/(G-1) (n-1)/(n-p)).",
-            '"HC0" of sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); two groupings as Cameron, Gelbach & Miller',
+            '"HC0" of sums of s_i over clusters, times G/(G-1) (n-1)/(n-p); of several groupings a sum over their '
+            "intersections (Cameron, Gelbach & Miller)",
             _cluster,
             source="Cameron, Gelbach & Miller (2011); Cameron & Miller (2015)",
             options=("groups",),
@@ -678,7 +702,7 @@ def covariance(name: str, context: Context | InfluenceContext, **keywords) -> Co
         Of `COVARIANCES`.
     context : Context or InfluenceContext
     **keywords
-        `groups` of "cluster" and "bootstrap": a list of one or two (n,) integer arrays that number the clusters from 0;
+        `groups` of "cluster" and "bootstrap": a list of (n,) integer arrays that number the clusters from 0;
         `maxlags` of "HAC"; `reps` and `seed` of "bootstrap".
 
     Raises

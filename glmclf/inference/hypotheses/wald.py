@@ -199,7 +199,7 @@ def standard_errors(R: ndarray, V: ndarray) -> ndarray:
     noise = len(V) * EPS * ((np.abs(R) @ np.abs(S)) * np.abs(R)).sum(axis=1)
     # an exact zero is a restriction that the fit imposed; a remainder of cancelled terms is no variance at all
     variance[(np.abs(variance) <= noise) & (variance != 0)] = np.nan
-    # a two-way clustered covariance need not be positive semi-definite
+    # a covariance by several clusterings need not be positive semi-definite
     variance[(R[:, bad] != 0).any(axis=1) | (variance < 0)] = np.nan
     return np.sqrt(variance)
 
@@ -402,8 +402,8 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
         rank = int((scale > 0).sum())
     if (np.diagonal(C) < 0).any() or values[0] < -1e-8:
         raise ValueError(
-            "the covariance matrix of what is tested is not positive semi-definite, as a two-way clustered one may be, "
-            "so that there is no joint test: use one grouping, or more clusters"
+            "the covariance matrix of what is tested is not positive semi-definite, as a multiway one may be, "
+            "so that there is no joint test: use fewer groupings, or more clusters"
         )
     if rank < len(d):
         raise ValueError(_low_rank(len(d), rank))

@@ -28,7 +28,7 @@ class LinearErrors:
     ----------
     V : (k, k) ndarray
         Covariance of theta, factored once. A coefficient without one (NaN) makes those rows NaN in which its column is
-        not zero. Where it is not positive semi-definite (two-way clusters), rows with a negative variance are NaN.
+        not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative variance are NaN.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def level_logit_se(S: ndarray, p: ndarray, q: ndarray) -> ndarray:
     -------
     (n, K) ndarray
         By the gradient (1{j=k} - p_j) / (1 - p_k) in the log-odds of class j; 0 where p_k is 1, NaN where a variance is
-        below 0 (two-way clusters).
+        below 0 (multiway clusters).
     """
     out = np.empty(p.shape)
     for c in range(p.shape[1]):

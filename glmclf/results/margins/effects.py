@@ -50,6 +50,7 @@ def marginal_effects(
     over: Any,
     contrast: str,
     newdata: Any,
+    weights: Mapping[str, Any],
     vcov: str | None,
 ) -> MarginalEffects:
     """See `Margins.get_margeff`."""
@@ -59,7 +60,7 @@ def marginal_effects(
         check_choice("vcov", vcov, ("unconditional",))
     source = res._margin_source()
     asked = asked_variables(source, variables)
-    found = Settings.read(res, source, at, atexog, over, newdata)
+    found = Settings.read(res, source, at, atexog, over, newdata, weights)
     if vcov is not None:
         found.check_unconditional(res)
     found.leave_out(slopes=[name for name in asked if source.levels_of(name, found.table) is None])
@@ -202,7 +203,7 @@ def _with_rows(
 ) -> DeltaCovariance:
     """Covariance of averages over a sample of rows, group by group."""
     source, w = found.observed.source, _weights_of_units(found)
-    frequency = _frequency(found)
+    frequency = found.observed.frequency
     slots, L = _slots(estimands, len(found.groups)), source.outcome.K
     U = _of_rows(estimands, slots, found)
     if robust and found.observed.trials is not None:
@@ -227,10 +228,6 @@ def _weights_of_units(found: Settings) -> ndarray:
     return seen.weights / seen.trials if _robust(found) and seen.trials is not None else seen.weights
 
 
-def _frequency(found: Settings) -> bool:
-    return found.observed.fitted and found.observed.source.model._frequency
-
-
 def _slots(estimands: Sequence[Estimand], G: int) -> ndarray:
     """Places of the averages of each group in equal order, (G, number)."""
     return np.argsort([e.group for e in estimands], kind="stable").reshape(G, -1)
@@ -241,7 +238,7 @@ def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | N
     seen, G = found.observed, len(found.groups)
     codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
     # a group without a row is NaN and has its own warning
-    one = sampled(_weights_of_units(found), _frequency(found), codes, G, clusters) == 1
+    one = sampled(_weights_of_units(found), seen.frequency, codes, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
         names = [int(g) for g in np.flatnonzero(one) if found.groups[g]]
@@ -278,7 +275,7 @@ def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> 
 def _clusters(res: Any) -> ndarray:
     """Codes of the clusters of the fit's covariance, from the column that it names."""
     if len(res._cov.clusters) > 1:
-        raise NotImplementedError('vcov="unconditional" with two-way clusters')
+        raise NotImplementedError('vcov="unconditional" with clusters of several groupings')
     name = res._group_names[0]
     with without_warnings(InferenceWarning):  # of few clusters, which the fit has given
         try:

@@ -40,6 +40,8 @@ class Margins:
         over: Any = None,
         contrast: str = "reference",
         newdata: Any = None,
+        freq_weights: Any = None,
+        weights: Any = None,
         vcov: str | None = None,
     ) -> MarginalEffects:
         """Marginal effects of the variables of the formula on the probabilities, with delta-method standard errors.
@@ -70,8 +72,14 @@ class Margins:
         contrast : {"reference", "pairwise"}
             Levels of a factor against its base, or each pair of levels.
         newdata : DataFrame or data in parts, optional
-            Rows to average over, in place of those of the fit; each counts once. Data in parts are as `from_formula`
-            takes them; of these, and of a fit to such data, `over` is columns, and "median" and `vcov` are not there.
+            Rows to average over, in place of those of the fit; each counts once, unless they are weighted. Data in
+            parts are as `from_formula` takes them; of these, and of a fit to such data, `over` is columns, and `vcov`
+            is not there.
+        freq_weights, weights : str or array_like, optional
+            Weights of the rows of `newdata`, by a column of it or a value a row (of data in parts by a column): the
+            averages, and typical rows, are weighted. Frequency weights stand for so many rows each; sampling weights
+            do not depend on their unit. Rows without a weight are left out, with a warning. They make a difference to
+            each other in unconditional variances alone.
         vcov : {"unconditional"}, optional
             Whether the rows are a sample, too, over which averages vary; else they are given. Rows of `newdata` are an
             independent one: the variance of their mean, the estimate given, is added to that of the estimate. Averages
@@ -122,7 +130,10 @@ class Margins:
         """
         from glmclf.results.margins.effects import marginal_effects
 
-        return marginal_effects(self, at, method, atexog, dummy, count, variables, over, contrast, newdata, vcov)
+        beside = {"freq_weights": freq_weights, "weights": weights}
+        return marginal_effects(
+            self, at, method, atexog, dummy, count, variables, over, contrast, newdata, beside, vcov
+        )
 
     @requires(Needs.SPREAD)
     def predictions(
@@ -132,8 +143,9 @@ class Margins:
         *,
         by: Any = None,
         which: str = "mean",
-        weights: str = "proportional",
+        weights: Any = "proportional",
         newdata: Any = None,
+        freq_weights: Any = None,
         vcov: str | None = None,
     ) -> AdjustedPredictions:
         """Adjusted predictions: probabilities averaged over rows with variables set to values; marginal means.
@@ -150,10 +162,13 @@ class Margins:
             Groups of rows, averaged separately: by a column, by several that are crossed, or by values beside the rows.
         which : {"mean", "linear"}
             Probabilities, or linear predictors (log-odds against the reference).
-        weights : {"proportional", "equal"}
-            Whether the levels of a typical row count by their shares or alike, as R's emmeans has them by default.
-        newdata : DataFrame, optional
+        weights : {"proportional", "equal"}, str or array_like
+            Whether the levels of a typical row count by their shares or alike, as R's emmeans has them by default. Or
+            sampling weights of the rows of `newdata`: another column of it, or a value a row.
+        newdata : DataFrame or data in parts, optional
             Rows to average over, in place of those of the fit.
+        freq_weights : str or array_like, optional
+            Frequency weights of the rows of `newdata`, as in `get_margeff`.
         vcov : {"unconditional"}, optional
             As in `get_margeff`, with its factor for small samples.
 
@@ -188,7 +203,7 @@ class Margins:
         """
         from glmclf.results.margins.predictions import adjusted_predictions
 
-        return adjusted_predictions(self, variables, at, by, which, weights, newdata, vcov)
+        return adjusted_predictions(self, variables, at, by, which, weights, freq_weights, newdata, vcov)
 
     @requires()
     def contrasts(
@@ -201,8 +216,9 @@ class Margins:
         adjust: str = "none",
         by: Any = None,
         which: str = "mean",
-        weights: str = "proportional",
+        weights: Any = "proportional",
         newdata: Any = None,
+        freq_weights: Any = None,
         vcov: str | None = None,
         seed: int = 0,
     ) -> Contrasts:
@@ -210,7 +226,7 @@ class Margins:
 
         Parameters
         ----------
-        variables, at, by, which, weights, newdata, vcov
+        variables, at, by, which, weights, newdata, freq_weights, vcov
             As in `predictions`; `vcov="unconditional"` has the factor N/(N-1), of clusters G/(G-1), of `get_margeff`.
         comparison, contrast, adjust, seed
             As in `AdjustedPredictions.contrasts`.
@@ -220,8 +236,8 @@ class Margins:
         Contrasts
             `estimate, se, tvalues, pvalues, conf_int(alpha), summary_frame(alpha)`.
         """
-        keywords = {"by": by, "which": which, "weights": weights, "newdata": newdata, "vcov": vcov}
-        found = self.predictions(variables, at, **keywords)
+        rows = {"weights": weights, "newdata": newdata, "freq_weights": freq_weights}
+        found = self.predictions(variables, at, by=by, which=which, **rows, vcov=vcov)
         return found.contrasts(comparison=comparison, contrast=contrast, adjust=adjust, seed=seed)
 
     @requires(Needs.BINARY, Needs.SPREAD)

@@ -60,9 +60,20 @@ class Settings:
 
     @classmethod
     def read(
-        cls, res: Any, source: LinearPredictors, at: Any, atexog: Any, over: Any, newdata: Any, equal: bool = False
+        cls,
+        res: Any,
+        source: LinearPredictors,
+        at: Any,
+        atexog: Any,
+        over: Any,
+        newdata: Any,
+        weights: Mapping[str, Any],
+        equal: bool = False,
     ) -> Settings:
-        """Check the options of a user."""
+        """Check the options of a user; `weights` are those of new rows, by keyword."""
+        weights = {name: value for name, value in weights.items() if value is not None}
+        if weights and newdata is None:
+            raise TypeError(f"{next(iter(weights))}= needs newdata=: rows of the fit have those of the fit")
         if not isinstance(at, (str, Mapping, pd.DataFrame)):
             with suppress(DataError, NotImplementedError):
                 at = as_frame(at)
@@ -76,7 +87,7 @@ class Settings:
                 f'at={found}: "overall", "mean", "median", "zero", a dict or a DataFrame in memory, a setting a row '
                 "(of Dask, ddf.compute()). For averages over rows of a table, a file or a Dask DataFrame pass newdata="
             )
-        observed, groups = rows_to_average(source, newdata), None
+        observed, groups = rows_to_average(source, newdata, weights), None
         if over is not None and isinstance(observed, RowsInParts):
             observed, groups = observed.by(over)
         elif over is not None:
@@ -136,11 +147,9 @@ class Settings:
         """
         whole = self.observed
         self.observed, n, left = whole.without_gaps({**self.grid[0], **(cell or {})}, list(slopes))
-        if not n:
-            return
         if not left.any():
-            raise DataError("no row with all values that the model needs is left to average over")
-        if self.at != "rows" or whole.codes is None:
+            raise DataError("no row with all values that the model needs, and a weight, is left to average over")
+        if n and (self.at != "rows" or whole.codes is None):
             whole.source._say(f"{n} rows that lack a value the model needs are not in the averages")
         empty = np.flatnonzero(left == 0)
         if len(empty):

@@ -25,22 +25,35 @@ from glmclf.results.tables.frames import FrameShown
 
 COMPARISONS = ("difference", "ratio", "odds ratio")
 PAIRS = ("pairwise", "reference", "sequential")
+SHARES = ("proportional", "equal")  # of the levels of a typical row
 SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 Variables = str | Sequence[str] | Mapping[str, Any] | None
 
 
 def adjusted_predictions(
-    res: Any, variables: Variables, at: Any, by: Any, which: str, weights: str, newdata: Any, vcov: str | None
+    res: Any,
+    variables: Variables,
+    at: Any,
+    by: Any,
+    which: str,
+    weights: Any,
+    freq_weights: Any,
+    newdata: Any,
+    vcov: str | None,
 ) -> AdjustedPredictions:
     """See `Margins.predictions`."""
     check_choice("which", which, ("mean", "linear"))
-    check_choice("weights", weights, ("proportional", "equal"))
     if vcov is not None:
         check_choice("vcov", vcov, ("unconditional",))
-    if weights == "equal" and not (isinstance(at, str) and at == "mean"):
+    of_levels = isinstance(weights, str) and (weights in SHARES or newdata is None)
+    if of_levels and weights not in SHARES:
+        raise ValueError(f'weights={weights!r}: choose "proportional" or "equal", or weights of the rows of newdata=')
+    equal = of_levels and weights == "equal"
+    if equal and not (isinstance(at, str) and at == "mean"):
         raise ValueError('weights="equal" is for at="mean": elsewhere levels are as observed, or one of them')
     source = res._margin_source()
-    found = Settings.read(res, source, at, None, by, newdata, weights == "equal")
+    of_rows = {"freq_weights": freq_weights, "weights": None if of_levels else weights}
+    found = Settings.read(res, source, at, None, by, newdata, of_rows, equal)
     if vcov is not None:
         found.check_unconditional(res)
     cells = _cells(source, variables, found.table)

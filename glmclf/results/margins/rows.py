@@ -16,10 +16,11 @@ from numpy import ndarray
 
 from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
-from glmclf.data.reading.open_source import as_source
+from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.data.source import base
 from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import assigned, close_to, of_one_type
+from glmclf.data.table.rows import read_extras
 from glmclf.errors import DataError, DerivativeError, MissingDataError
 from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
 from glmclf.results.margins.groups import CrossedGroups, named_columns
@@ -224,13 +225,22 @@ class ObservedRows(RowsInMemory):
         Whether they are the rows of the fit.
     trials : (n,) ndarray, optional
         Numbers of trials, of counts.
+    frequency : bool
+        Whether a row of weight f stands for f rows.
     """
 
     def __init__(
-        self, source: LinearPredictors, table: pd.DataFrame, weights, offset=None, fitted: bool = False, trials=None
+        self,
+        source: LinearPredictors,
+        table: pd.DataFrame,
+        weights,
+        offset=None,
+        fitted: bool = False,
+        trials=None,
+        frequency: bool = False,
     ):
         self.source, self.table, self.weights, self.trials = source, table, weights, trials
-        self.offset, self.fitted, self.groups = offset, fitted, 1
+        self.offset, self.fitted, self.frequency, self.groups = offset, fitted, frequency, 1
         self.codes: ndarray | None = None
 
     def _changed(self, **changes: Any) -> Self:
@@ -253,8 +263,8 @@ class ObservedRows(RowsInMemory):
         return other
 
     def complete(self, slopes: list[str]) -> ndarray:
-        """Mask of the rows that have all variables of the model and of the slopes."""
-        there = np.ones(len(self.table), dtype=bool)
+        """Mask of the rows that have a weight and all variables of the model and of the slopes."""
+        there = ~np.isnan(self.weights)
         for name in slopes:
             there &= self.table[name].notna().to_numpy()
         if self.offset is not None:
@@ -274,9 +284,11 @@ class ObservedRows(RowsInMemory):
     def without_gaps(self, setting: dict[str, Any], slopes: list[str]) -> tuple[Self, int, ndarray]:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
         many others there are, and how many are left by group."""
+        absent = self.weights == 0  # of which nothing is asked
         there = self.at(setting).complete(slopes)
         codes = np.zeros(len(there), dtype=np.intp) if self.codes is None else self.codes
-        return self.subset(there), int((~there).sum()), np.bincount(codes[there], minlength=self.groups)
+        lost, there = int((~there & ~absent).sum()), there & ~absent
+        return self.subset(there), lost, np.bincount(codes[there], minlength=self.groups)
 
     def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> TypicalSums:
         """Sums of numbers, of levels of factors and of the offset, by group."""
@@ -383,8 +395,10 @@ def median(v: ndarray, w: ndarray) -> float:
     return float(0.5 * (v[np.searchsorted(below, half)] + v[min(np.searchsorted(below, half, "right"), len(v) - 1)]))
 
 
-def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
-    """The rows of a fit with their weights, trials and offset; or other rows, each counted once."""
+def rows_of_fit(
+    source: LinearPredictors, newdata: Any = None, weights: Mapping[str, Any] | None = None
+) -> ObservedRows:
+    """The rows of a fit with their weights, trials and offset; or other rows, with weights by their keyword."""
     res, model = source.res, source.model
     if newdata is not None:
         table = source.table(newdata)
@@ -401,12 +415,14 @@ def rows_of_fit(source: LinearPredictors, newdata: Any = None) -> ObservedRows:
             raise DataError("the table to average over has no rows")
         if offset is not None and len(offset) != len(table):
             raise DataError(f"the offset has {len(offset)} values for {len(table)} rows to average over")
-        return ObservedRows(source, table, np.ones(len(table)), offset)
+        if not weights:
+            return ObservedRows(source, table, np.ones(len(table)), offset)
+        ((name, values),) = read_extras(weights, source.as_table(newdata), None).items()
+        return ObservedRows(source, table, values, offset, frequency=name == "freq_weights")
     r = model._rows
-    weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
-    if r.trials is not None:
-        weights = weights * r.trials
-    return ObservedRows(source, source.table(), weights, r.offset, fitted=True, trials=r.trials)
+    w = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
+    w = w if r.trials is None else w * r.trials
+    return ObservedRows(source, source.table(), w, r.offset, fitted=True, trials=r.trials, frequency=model._frequency)
 
 
 # ------------------------------------------------------------------------------------------------------- in parts
@@ -414,15 +430,18 @@ Sum = Callable[[ObservedRows, pd.DataFrame | None], Any]  # function of some row
 Change = Callable[[ObservedRows, pd.DataFrame | None], ObservedRows]
 
 
-def rows_to_average(source: LinearPredictors, newdata: Any = None) -> ObservedRows | RowsInParts:
+def rows_to_average(
+    source: LinearPredictors, newdata: Any = None, weights: Mapping[str, Any] | None = None
+) -> ObservedRows | RowsInParts:
     """Rows of a fit, or new rows in their place, in memory or in parts."""
     others = None if newdata is None else as_source(newdata)
     if others is not None:
-        return RowsInParts(source, _NewParts(source, others), others.names, fitted=False)
+        check_beside(others, **(weights or {}))
+        return RowsInParts(source, _NewParts(source, others, weights), others.names, fitted=False)
     if newdata is None and source.model._rows.streamed:
         rows = source.model._rows
         return RowsInParts(source, _FitParts(source, rows), rows.stream.source.names, fitted=True)
-    return rows_of_fit(source, newdata)
+    return rows_of_fit(source, newdata, weights)
 
 
 class _FitParts:
@@ -448,21 +467,22 @@ class _FitParts:
 class _NewParts:
     """Sums over the rows of new data in parts."""
 
-    def __init__(self, source: LinearPredictors, rows: base.Source):
-        self._source, self._rows = source, rows
+    def __init__(self, source: LinearPredictors, rows: base.Source, weights: Mapping[str, Any] | None):
+        self._source, self._rows, self._weights = source, rows, weights or {}
 
     def __call__(self, f: Sum, beside: list[str]) -> Any:
         from glmclf.data.formula.across import refuse_across  # loads patsy
 
         refuse_across(self._source.design)
-        wanted = [*self._source.design.variables, self._source.offset_name, *beside]
+        wanted = [*self._source.design.variables, self._source.offset_name, *self._weights.values(), *beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: base.Place) -> Any:
             digests = Digests.of({name: table[name] for name in columns}).of_part(place.number)
             if not len(table):
                 return Watched(None, digests)
-            return Watched(f(rows_of_fit(self._source, table), table[beside] if beside else None), digests)
+            rows = rows_of_fit(self._source, table, self._weights)
+            return Watched(f(rows, table[beside] if beside else None), digests)
 
         return self._rows.ledger.checked(self._rows.sum(part, columns))
 
@@ -530,14 +550,14 @@ class RowsInParts:
         """The rows that have all that the model needs with variables set, and the numbers that slopes are taken in; how
         many others there are, and how many are left by group."""
         def counted(rows: ObservedRows) -> ndarray:
-            _, lost, left = rows.without_gaps(setting, slopes)
-            return np.r_[lost, left]
+            kept, lost, left = rows.without_gaps(setting, slopes)
+            return np.r_[lost, len(rows.table) - len(kept.table), left]
 
         found = self.total(counted)
         if found is None:
             raise DataError("there are no rows to average over")
-        kept = self._then(lambda rows, _: rows.without_gaps(setting, slopes)[0]) if found[0] else self
-        return kept, int(found[0]), found[1:]
+        kept = self._then(lambda rows, _: rows.without_gaps(setting, slopes)[0]) if found[1] else self
+        return kept, int(found[0]), found[2:]
 
     def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> TypicalSums:
         """Sums of numbers, of levels of factors and of the offset, by group."""

@@ -204,7 +204,7 @@ def _reported(found: validation.Validated, method: str) -> Validation:
 def _codes(model: Any, groups: Any) -> ndarray:
     found = model._groups(groups)
     if len(found.codes) > 1:
-        raise NotImplementedError("validate(groups=) draws the clusters of one grouping; groups= has two")
+        raise NotImplementedError("validate(groups=) draws the clusters of one grouping; groups= has several")
     if found.codes[0].max() < 1:
         raise ValueError(f"groups={found.names[0]!r} has one group only: nothing can be left out")
     return found.codes[0]

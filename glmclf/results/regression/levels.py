@@ -277,7 +277,7 @@ class LevelPredictions(frames.FrameShown):
 
         Both are 0 for the base level. Infinite log-odds have no interval.
         """
-        with np.errstate(invalid="ignore"):  # a variance below 0 (two-way clusters) is NaN
+        with np.errstate(invalid="ignore"):  # a variance below 0 (multiway clusters) is NaN
             se = np.sqrt(np.diagonal(S, axis1=1, axis2=2))
         se = np.column_stack([np.zeros(len(se)), se])
         se[~np.isfinite(log_odds)] = np.nan

@@ -353,7 +353,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
             )
         if (self._V.diagonal() < 0).any():
-            notes.append("The two-way covariance is not positive semi-definite: some standard errors are undefined.")
+            notes.append("The multiway covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 
     def _omitted_notes(self) -> list[str]:

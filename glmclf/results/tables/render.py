@@ -23,7 +23,8 @@ from glmclf.errors import escaped
 
 RULE_WIDTH = 78
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # of what spreadsheets evaluate
-PLAIN_NUMBER = re.compile(r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)?\s*[*%]*", re.I)  # a lone sign, too
+SHOWN_NUMBER = r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)"
+PLAIN_NUMBER = re.compile(rf"({SHOWN_NUMBER}|[-+])?\s*[*%]*( \({SHOWN_NUMBER}\))?", re.I)  # a lone sign, too
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
