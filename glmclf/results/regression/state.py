@@ -228,6 +228,15 @@ class FitState:
         lost = lost if self.omitted is None else lost | self.omitted
         return V.without(lost, fixed) if lost.any() or fixed.any() else V
 
+    @property
+    def variances(self) -> ndarray:
+        """Diagonal of the covariance of the reported parameters."""
+        return self.V.diagonal()
+
+    def block(self, at: ndarray) -> ndarray:
+        """Covariance of the reported parameters at some places."""
+        return self.V[np.ix_(at, at)]
+
     def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
