@@ -92,9 +92,10 @@ def _check_column_names(design: Any) -> None:
             continue
         (code,), (coding,) = codes, subterm.contrasts.values()
         levels = [str(level) for level in design.factors[code].levels]
-        named = {f"[{of}{level}]": i for i, level in enumerate(levels) for of in ("", "T.")}
+        known = _indicators(levels)
         for name, ones in zip(own, _cells_of_columns(coding), strict=True):
-            if len(ones) == 1 and named.get(name[len(code) :], ones[0]) != ones[0]:
+            said = name[len(code) :]
+            if len(ones) == 1 and said in known and said not in _indicators([levels[ones[0]]]):
                 raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
 
 
@@ -104,6 +105,11 @@ def _cells_of_columns(coding: Any) -> list[ndarray]:
         return [np.flatnonzero(column) for column in coding.T]
     cells = list(np.flatnonzero(coding.position >= 0)[:, None])
     return cells if coding.opposite is None else [np.zeros(0)] * coding.width
+
+
+def _indicators(levels: Sequence[str]) -> set[str]:
+    """What indicators of levels are called after their factor, under treatment coding or for all levels."""
+    return {f"[{of}{level}]" for level in levels for of in ("", "T.")}
 
 
 def _is_of(name: str, codes: Sequence[str]) -> bool:
