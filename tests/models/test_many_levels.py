@@ -184,3 +184,59 @@ def test_saved_and_loaded(monkeypatch, tmp_path):
         np.testing.assert_array_equal(again.bse, res.bse)
         np.testing.assert_array_equal(again.cov_params(), res.cov_params())
         np.testing.assert_array_equal(again.predict(_table().head(9)), res.predict(_table().head(9)))
+
+
+STREAMS = [
+    ("Logit", "y ~ x + z + id", {}, {}),
+    ("Logit", "y ~ 0 + x * id", {}, {"offset": "off"}),
+    ("Probit", "y ~ x + id", ROBUST[2], {"freq_weights": "w"}),
+    ("CLogLog", "y ~ x + id", ROBUST[4], {}),
+    ("Logit", "y ~ x + id", {"cov_type": "cluster", "cov_kwds": {"groups": "person"}}, {}),
+    ("Logit", "y ~ x + id", ROBUST[8], {"weights": "share"}),
+    ("Logit", "y ~ x + id", {"bias_reduction": "firth"}, {}),
+    ("MNLogit", "k ~ x + id", ROBUST[1], {}),
+]
+
+
+@pytest.mark.parametrize("model, formula, how, given", STREAMS)
+def test_data_in_parts(monkeypatch, tmp_path, model, formula, how, given):
+    """Levels are those of all parts, of which none has all."""
+    t = _table().sort_values("id").assign(person=np.arange(len(_table())) // 3)
+    t.drop(columns="size").to_parquet(tmp_path / "t.parquet", row_group_size=150)
+    monkeypatch.setattr(coding, "MANY_LEVELS", FEW)
+    dense = getattr(glmclf, model).from_formula(formula, t, **given).fit(**how)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    many = getattr(glmclf, model).from_formula(formula, tmp_path / "t.parquet", **given).fit(**how)
+    assert isinstance(many._V, BlocksPlusLowRank)
+    check(dense, many)
+    assert many.llnull == pytest.approx(dense.llnull, rel=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + id", "y ~ 0 + x + id"])
+def test_large_offsets(monkeypatch, formula):
+    t = _table().assign(away=_table().off + 1e6, by_level=_table().off + 50.0 * (_table().region % 2))
+    for name in ("away", "by_level"):
+        check(*pair(monkeypatch, "Logit", formula, t, offset=name))
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + id + twice", "y ~ region + x + id", "y ~ C(region) + id", "y ~ year + id"])
+def test_collinear_and_ill_conditioned_columns(monkeypatch, formula):
+    """Rank is told by what is left within levels, and digits that an ill-conditioned design costs are few."""
+    monkeypatch.setattr("glmclf.core.fit.level_rank.MAX_EXPANDED_ARITHMETIC", 0)
+    t = _table().assign(twice=2.0 * _table().x, year=2000.0 + _table().day // 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollinearityWarning)
+        dense, many = pair(monkeypatch, "Logit", formula, t)
+    assert dense._state.combinations.keys() == many._state.combinations.keys()
+    for j, terms in dense._state.combinations.items():
+        assert many._state.combinations[j] == pytest.approx(terms, abs=1e-9)
+    np.testing.assert_allclose(many.bse, dense.bse, rtol=1e-7 if "year" in formula else TOL)
+    digits = np.asarray(many.digits)[np.isfinite(many.params)]
+    assert (digits > 5).all() and np.abs(digits - np.asarray(dense.digits)[np.isfinite(many.params)]).max() < 8
+
+
+def test_refine_is_refused_where_it_would_expand_all_levels(monkeypatch):
+    monkeypatch.setattr("glmclf.core.fit.level_rank.MAX_EXPANDED_ARITHMETIC", 0)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    with pytest.raises(NotImplementedError, match="refine=True expands all 16 columns"):
+        glmclf.Logit.from_formula("y ~ x + z + id", _table()).fit(refine=True)

@@ -144,6 +144,29 @@ class ArrowColumns(FactorColumns):
         numbers = self.slots[i].numbers
         return np.ones(self.shape[0]) if numbers is None else numbers
 
+    @property
+    def numbers(self) -> ndarray:
+        """Numbers of which all columns are made, (n, q + m): the border and those of the slots."""
+        return np.column_stack([self.border.toarray(), *(self.slot_numbers(i) for i in range(len(self.slots)))])
+
+    def by_column(self, values: ndarray) -> ndarray:
+        """What is known of `numbers` by column of X, (q + m,) -> (k,)."""
+        border, slots = np.split(values, [len(self.layout.border)])
+        return self.layout.scatter(border, np.broadcast_to(slots, self.layout.slots.shape))
+
+    @property
+    def constant(self) -> ndarray | None:
+        """Coefficients (k,) of zeros and ones whose combination of columns is one in every row; None without such."""
+        out = np.zeros(self.shape[1])
+        if self._constants:
+            out[self.layout.border[self._constants[0]]] = 1.0
+            return out
+        for i, slot in enumerate(self.slots):
+            if slot.numbers is None and self.layout.there[:, i].all():
+                out[self.layout.slots[:, i]] = 1.0
+                return out
+        return None
+
     def _count(self, u: ndarray) -> ndarray:
         return np.bincount(self.codes, weights=u, minlength=len(self.layout.slots))
 
@@ -229,6 +252,22 @@ class ArrowColumns(FactorColumns):
                 below = below + sparse.csr_array((mine, (codes, at)), shape=below.shape)
         return GroupSums(self.layout.repeated(q), top, below)
 
+    def ends(self) -> tuple[ndarray, ndarray, ndarray]:
+        """Smallest and largest value of each column, and which hold zeros and ones alone."""
+        X, shape = self.border.toarray(), self.layout.slots.shape
+        low, high, other = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        counts = self._count(np.ones(self.shape[0]))
+        for i in range(len(self.slots)):
+            numbers = self.slot_numbers(i)
+            low[:, i], high[:, i] = np.where(counts == self.shape[0], np.inf, 0.0), np.where(counts > 0, -np.inf, 0.0)
+            np.minimum.at(low[:, i], self.codes, numbers)
+            np.maximum.at(high[:, i], self.codes, numbers)
+            high[:, i] = np.where(counts < self.shape[0], np.maximum(high[:, i], 0.0), high[:, i])
+            other[:, i] = self._count((numbers * numbers != np.abs(numbers)).astype(float))
+        scatter = self.layout.scatter
+        flags = scatter(((X == 0) | (X == 1)).all(axis=0).astype(float), (low >= 0) & (high <= 1) & (other == 0))
+        return scatter(X.min(axis=0), low), scatter(X.max(axis=0), high), flags.astype(bool)
+
     def largest(self) -> ndarray:
         """Largest absolute value of each column, (k,)."""
         levels = np.zeros(self.layout.slots.shape)
@@ -238,6 +277,12 @@ class ArrowColumns(FactorColumns):
             else:
                 np.maximum.at(levels[:, i], self.codes, np.abs(slot.numbers))
         return self.layout.scatter(self.border.largest(), levels)
+
+
+def of_levels(blocks: Any) -> ArrowColumns | None:
+    """The first of the arrays of blocks, or of a few of their rows, if a factor has many levels in it."""
+    X = blocks.few()[0] if blocks.streamed else blocks.arrays[0]
+    return X if isinstance(X, ArrowColumns) else None
 
 
 def spine(pieces: list[SubtermColumns]) -> list[bool] | None:

@@ -400,7 +400,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
 
     Then it is their leverage that is lost, and the other rows tell the coefficients as well as ever.
     """
-    if objective.blocks.streamed:
+    if objective.blocks.streamed or not expands(objective.blocks):
         return False
     objective = objective if found.basis is None else objective.rotated(found.basis, found.exact)
     X, _, m, _, w = objective.blocks.arrays
@@ -411,7 +411,8 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
     blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
     for _ in range(MAX_FAR_ROWS + 1):
         try:
-            T = CholeskyFactor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
+            G = np.asarray(blocks.sum(lambda X, weight: X.gram(weight)))
+            T = CholeskyFactor(np.kron(np.eye(q), G)).root
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)

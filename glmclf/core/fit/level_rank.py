@@ -8,10 +8,11 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import beside
 from glmclf.core.design.dense import expanded_rows
 from glmclf.core.fit.rank import FEW_ROUNDINGS, MAX_ROUNDED_REST, dependencies, roundings, triangular_factor
+from glmclf.core.numerics.arrow import ArrowLayout
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
@@ -35,7 +36,7 @@ def expands(blocks: Blocks) -> bool:
     """Whether the rank of a design is told, and its basis made, with all its columns expanded: where levels are not
     too many for that."""
     n, k = blocks.n, blocks.arrays[0].shape[1]
-    return not isinstance(blocks.arrays[0], ArrowColumns) or n * k * k <= MAX_EXPANDED_ARITHMETIC
+    return n * k * k <= MAX_EXPANDED_ARITHMETIC or of_levels(blocks) is None
 
 
 def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
@@ -58,9 +59,16 @@ def level_dependencies(blocks: Blocks) -> dict[int, dict[int, float]]:
     level, these are told alone: what is left is to be asked about again.
     """
     rows = blocks.map(lambda X, *rest: (X,))
-    rows = rows.rechunk(min(rows.size, expanded_rows(max(len(rows.arrays[0].layout.border), 16))))
+    rows = rows.rechunk(min(rows.size, expanded_rows(max(len(layout_of(rows).border), 16))))
     levels = _Levels(rows)
     return levels.found or _solved_for_the_last(_of_border(rows, levels), levels.length)
+
+
+def layout_of(rows: Blocks) -> ArrowLayout:
+    """The layout of the columns, of which a factor has many levels."""
+    X = of_levels(rows)
+    assert X is not None
+    return X.layout
 
 
 class _Levels:
@@ -77,8 +85,7 @@ class _Levels:
     """
 
     def __init__(self, rows: Blocks):
-        X: ArrowColumns = rows.arrays[0]
-        self.layout = X.layout
+        self.layout = layout_of(rows)
         gram = rows.sum(lambda X: X.gram(np.ones(X.shape[0])))
         self.length, self.C = np.sqrt(gram.diagonal()), gram.C
         self.own = self.layout.gather(self.length)[1]

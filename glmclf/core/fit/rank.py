@@ -8,10 +8,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.dense import expanded_rows
-from glmclf.core.numerics.arrow import ArrowLayout
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
@@ -102,7 +101,7 @@ def roundings(blocks: Blocks) -> ndarray:
     last bit. On a grid, as whole ones or eighths are, exact numbers do so in one binade at most.
     """
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "block_size")]
-    if columns == [0] and isinstance(blocks.arrays[0], ArrowColumns):
+    if columns == [0] and of_levels(blocks) is not None:
         return _roundings_of_levels(blocks)
     facts = expandable(blocks).sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
     return np.array([_unit(*f) for f in facts])
@@ -110,16 +109,10 @@ def roundings(blocks: Blocks) -> ndarray:
 
 def _roundings_of_levels(blocks: Blocks) -> ndarray:
     """Units of rounding where a factor has many levels, whose columns are zeros and the same numbers."""
-    layout: ArrowLayout = blocks.arrays[0].layout
-
-    def numbers(X: Any) -> ndarray:
-        slots = [X.slot_numbers(i) for i in range(len(X.slots))]
-        return np.column_stack([X.border.toarray(), *slots])
-
-    rows = blocks.rechunk(min(blocks.size, expanded_rows(len(layout.border) + layout.slots.shape[1])))
-    units = np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(numbers(X)))])
-    border, slots = np.split(units, [len(layout.border)])
-    return layout.scatter(border, np.broadcast_to(slots, layout.slots.shape))
+    X = of_levels(blocks)
+    assert X is not None
+    rows = blocks.rechunk(min(blocks.size, expanded_rows(len(X.layout.border) + len(X.slots))))
+    return X.by_column(np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(X.numbers))]))
 
 
 def _formats(X: ndarray) -> ndarray:

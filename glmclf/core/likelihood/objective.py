@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import is_small, rotated
 from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, of_equations
@@ -168,7 +168,7 @@ class MultinomialObjective(Objective):
         The information is the sum over pairs of classes j, l of X' diag(m p_j p_l) X (e_j - e_l)(e_j - e_l)', so that
         nothing is formed as a difference: its blocks off the diagonal are minus the pairs', on it their sums.
         """
-        if isinstance(self.blocks.arrays[0], ArrowColumns):
+        if of_levels(self.blocks) is not None:
             return self._of_levels(theta)
         if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > MAX_HELD_ENTRIES:
             return replace(self.gradient(theta), information=self.information(theta))
@@ -214,7 +214,7 @@ class MultinomialObjective(Objective):
         A few pairs of classes at a time: the probabilities, formed again for each few, are quick beside their grams.
         """
         X, K = self.blocks.arrays[0], self.likelihood.K
-        if isinstance(X, ArrowColumns) and columns is None:
+        if columns is None and of_levels(self.blocks) is not None:
             return self._of_levels(theta).information
         columns = np.arange(X.shape[1]) if columns is None else columns
         k = len(columns)

@@ -207,6 +207,13 @@ class ArrowMatrix(SymmetricMatrix):
     B: ndarray
     C: ndarray
 
+    @classmethod
+    def of_diagonal(cls, layout: ArrowLayout, d: ndarray) -> ArrowMatrix:
+        """Diagonal matrix."""
+        border, levels = layout.gather(d)
+        C = levels[:, :, None] * np.eye(levels.shape[1])
+        return cls(layout, np.diag(border), np.zeros((*levels.shape, len(border))), C)
+
     def __add__(self, other: ArrowMatrix) -> ArrowMatrix:
         return ArrowMatrix(self.layout, self.A + other.A, self.B + other.B, self.C + other.C)
 

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from glmclf import registry
 from glmclf.checks import check_choice, is_whole
-from glmclf.core.design.arrow import ArrowColumns, GroupSums
+from glmclf.core.design.arrow import GroupSums, of_levels
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, OuterProducts, SymmetricMatrix, matrix_of, record_of
@@ -276,7 +276,7 @@ class Context(ScoreSums):
     @property
     def _of_levels(self) -> bool:
         """Whether a factor has many levels."""
-        return isinstance(self.objective.blocks.arrays[0], ArrowColumns)
+        return of_levels(self.objective.blocks) is not None
 
     def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
         """Sums of the scores over clusters, (n_clusters, p) or `GroupSums`; `codes` (n,) numbers the clusters from 0.
