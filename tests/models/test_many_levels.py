@@ -219,7 +219,10 @@ def test_large_offsets(monkeypatch, formula):
         check(*pair(monkeypatch, "Logit", formula, t, offset=name))
 
 
-@pytest.mark.parametrize("formula", ["y ~ x + id + twice", "y ~ region + x + id", "y ~ C(region) + id", "y ~ year + id"])
+COLLINEAR = ["y ~ x + id + twice", "y ~ region + x + id", "y ~ C(region) + id", "y ~ year + id"]
+
+
+@pytest.mark.parametrize("formula", COLLINEAR)
 def test_collinear_and_ill_conditioned_columns(monkeypatch, formula):
     """Rank is told by what is left within levels, and digits that an ill-conditioned design costs are few."""
     monkeypatch.setattr("glmclf.core.fit.level_rank.MAX_EXPANDED_ARITHMETIC", 0)
