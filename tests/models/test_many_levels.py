@@ -243,3 +243,21 @@ def test_refine_is_refused_where_it_would_expand_all_levels(monkeypatch):
     monkeypatch.setattr(coding, "MANY_LEVELS", 5)
     with pytest.raises(NotImplementedError, match="refine=True expands all 16 columns"):
         glmclf.Logit.from_formula("y ~ x + z + id", _table()).fit(refine=True)
+
+
+@pytest.mark.parametrize("how", [{}, ROBUST[2], ROBUST[8]], ids=lambda how: how.get("cov_type", "nonrobust"))
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_covariances_of_separated_levels(monkeypatch, model, how):
+    t = _table().assign(person=np.arange(len(_table())) // 3)
+    t.loc[t.id.isin(["f05", "f09"]), ["y", "k"]] = 1, "yes"
+    t.loc[t.id == "f02", "y"] = 0
+    t.loc[(t.id == "f02") & (t.k == "no"), "k"] = "other"
+    left = "k" if model == "MNLogit" else "y"
+    with pytest.warns(SeparationWarning):
+        dense, many = pair(monkeypatch, model, f"{left} ~ x + z + id", t, how)
+    check(dense, many)
+    with monkeypatch.context() as few:
+        few.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+        with pytest.warns(SeparationWarning):
+            again = many.model.fit(**how)
+        np.testing.assert_array_equal(again.bse, many.bse)

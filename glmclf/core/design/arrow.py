@@ -12,7 +12,7 @@ from scipy import sparse
 
 from glmclf.core.design import coding
 from glmclf.core.design.coding import LevelCoding
-from glmclf.core.design.dense import Dense
+from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import CodedColumns, FactorColumns, SubtermColumns, cut, expand, level_coding
 from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, ArrowLayout, ArrowMatrix, BlocksPlusLowRank, OuterProducts
 
@@ -49,6 +49,12 @@ class GroupSums:
     def summed(self, to_groups: Any) -> GroupSums:
         """Sums by larger groups, of a sparse matrix (larger, groups)."""
         return GroupSums(self.layout, to_groups @ self.top, to_groups @ self.below)
+
+    def narrowed(self, keep: ndarray) -> GroupSums:
+        """The sums of some parameters, a mask (p,)."""
+        slots = np.where(self.layout.there, keep[self.layout.slots], False).ravel()
+        below = self.below @ sparse.diags_array(slots.astype(float))
+        return GroupSums(self.layout.narrowed(keep), self.top[:, keep[self.layout.border]], below)
 
     def outer_products(self) -> ArrowMatrix | OuterProducts:
         """Sum of the groups' outer products: an arrow matrix where no group has rows of two levels.
@@ -111,6 +117,11 @@ class ArrowColumns(FactorColumns):
         """Rows a block: enough that the arithmetic outweighs the arrow matrix that a block adds."""
         L, m = self.layout.slots.shape
         return max(65_536, 2 * L * m * (m + len(self.layout.border)))
+
+    @property
+    def rows_of_border(self) -> int:
+        """Rows of a block of which the border may be expanded."""
+        return expanded_rows(len(self.layout.border) + len(self.slots))
 
     def __getitem__(self, rows: Any) -> ArrowColumns:
         """Columns of X for some rows."""

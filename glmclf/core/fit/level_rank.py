@@ -10,7 +10,6 @@ from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import beside
-from glmclf.core.design.dense import expanded_rows
 from glmclf.core.fit.rank import FEW_ROUNDINGS, MAX_ROUNDED_REST, dependencies, roundings, triangular_factor
 from glmclf.core.numerics.arrow import ArrowLayout
 from glmclf.core.numerics.triangular import qr_factor
@@ -59,16 +58,11 @@ def level_dependencies(blocks: Blocks) -> dict[int, dict[int, float]]:
     level, these are told alone: what is left is to be asked about again.
     """
     rows = blocks.map(lambda X, *rest: (X,))
-    rows = rows.rechunk(min(rows.size, expanded_rows(max(len(layout_of(rows).border), 16))))
-    levels = _Levels(rows)
-    return levels.found or _solved_for_the_last(_of_border(rows, levels), levels.length)
-
-
-def layout_of(rows: Blocks) -> ArrowLayout:
-    """The layout of the columns, of which a factor has many levels."""
     X = of_levels(rows)
     assert X is not None
-    return X.layout
+    rows = rows.rechunk(min(rows.size, X.rows_of_border))
+    levels = _Levels(rows, X.layout)
+    return levels.found or _solved_for_the_last(_of_border(rows, levels), levels.length)
 
 
 class _Levels:
@@ -84,8 +78,8 @@ class _Levels:
         Columns of zeros, or else combinations within a level.
     """
 
-    def __init__(self, rows: Blocks):
-        self.layout = layout_of(rows)
+    def __init__(self, rows: Blocks, layout: ArrowLayout):
+        self.layout = layout
         gram = rows.sum(lambda X: X.gram(np.ones(X.shape[0])))
         self.length, self.C = np.sqrt(gram.diagonal()), gram.C
         self.own = self.layout.gather(self.length)[1]

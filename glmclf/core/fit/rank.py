@@ -10,7 +10,6 @@ from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import expandable
-from glmclf.core.design.dense import expanded_rows
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
@@ -111,7 +110,7 @@ def _roundings_of_levels(blocks: Blocks) -> ndarray:
     """Units of rounding where a factor has many levels, whose columns are zeros and the same numbers."""
     X = of_levels(blocks)
     assert X is not None
-    rows = blocks.rechunk(min(blocks.size, expanded_rows(len(X.layout.border) + len(X.slots))))
+    rows = blocks.rechunk(min(blocks.size, X.rows_of_border))
     return X.by_column(np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(X.numbers))]))
 
 

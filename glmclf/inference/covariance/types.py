@@ -293,7 +293,8 @@ class Context(ScoreSums):
 
     def _beside(self, codes: Any) -> Blocks:
         blocks = self.objective.blocks
-        return blocks.with_codes(codes, rows_at_once(blocks.arrays[0]))
+        X = of_levels(blocks)
+        return blocks.with_codes(codes, rows_at_once(blocks.arrays[0]) if X is None else X.rows_of_border)
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows, for a covariance of that name."""
