@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.double_double import product

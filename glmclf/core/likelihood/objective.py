@@ -6,12 +6,12 @@ import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import is_small, rotated

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.numerics.cholesky import CholeskyFactor, scale_of
 
 MAX_DENSE_BYTES = 2**31  # of an array of all pairs of parameters that is made unasked

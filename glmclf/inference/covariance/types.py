@@ -6,7 +6,6 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf import registry
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.arrow import GroupSums, of_levels
 from glmclf.core.design.columns import expandable, rows_at_once
