@@ -53,6 +53,7 @@ class TypicalRows(RowsInMemory):
 
     def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
         other = copy.copy(self)
+        self.source.refuse_computed(name, "a typical row sets or moves")
         if name == self.source.offset_name:
             old = self.offsets if name not in self.point[0] else [p[name] for p in self.point]
             other.offsets = [self.source.offset_of(np.array([float(change(v))])) for v in old]
@@ -105,6 +106,7 @@ class TypicalRows(RowsInMemory):
         if name is not None:
             slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
             values = np.array([float(self.point[g][name]) for g in some])
+            self.source.refuse_computed(name, "an effect in a typical row of")
             moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
         offsets = [self.offsets[g] for g in some]
         offset = None if offsets[0] is None else np.concatenate(offsets)
