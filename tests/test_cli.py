@@ -15,6 +15,10 @@ import pytest
 import glmclf
 from glmclf import __main__ as command
 from glmclf import datasets, registry
+from glmclf.results.tables.render import SummaryFormats
+from glmclf.shell import values
+from glmclf.shell.advice import in_shell
+from glmclf.shell.options import BINARY, FORMATS, OPTIONS, known_words, spelled
 
 SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
 REGRESSIONS = ", ".join(registry.lower_case(*registry.REGRESSIONS))
@@ -75,7 +79,7 @@ def test_every_model(shell, name):
     status, out, err = shell(name, "spector", "GRADE ~ GPA + PSI")
     res = getattr(glmclf, registry.LOWER_CASE[name]).from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
     logit = getattr(res, "discriminant", res)
-    gpa = logit.params["GPA"] if name in command.BINARY else logit.params.loc["GPA", 1]
+    gpa = logit.params["GPA"] if name in BINARY else logit.params.loc["GPA", 1]
     assert (status, err) == (0, "")
     assert f"{res.llf:#.5g}" in out and f"{gpa:.4f}" in out
 
@@ -133,6 +137,20 @@ def test_exponentiate(shell):
     status, out, _ = shell(*SPECTOR, "--exponentiate")
     psi = next(line for line in out.splitlines() if line.startswith("PSI")).split()
     assert status == 0 and float(psi[1]) == pytest.approx(np.exp(2.378687655093354), rel=1e-4)
+    assert shell(*SPECTOR, "--odds-ratios")[1].split("converged")[1] == out.split("converged")[1]
+
+
+@pytest.mark.parametrize("model, heading, ratio", [
+    ("logit", "odds ratio", "odds ratio"), ("cloglog", "HR", "hazard ratio"), ("mnlogit", "RRR", "relative risk ratio"),
+])
+def test_ratios_have_the_name_of_their_model(shell, model, heading, ratio):
+    """exp(b) of a separated fit, too: 0 and infinity."""
+    status, out, err = shell(model, "spector", "GRADE ~ GPA + PSI", "--odds-ratios")
+    assert (status, err) == (0, "") and heading in out and ratio in " ".join(out.split())
+    separated = ("GRADE ~ I(GPA > 3.3)", "--subset", "GPA > 3.3 or GRADE == 0")
+    status, out, err = shell(model, "spector", *separated, "--odds-ratios")
+    line = next(line for line in out.splitlines() if line.startswith("I(GPA"))
+    assert status == 0 and heading in out and line.split("]")[1].split()[0] == "inf" and "separation" in err
 
 
 def test_errors_by_leverage_time_and_resampling(shell):
@@ -185,13 +203,13 @@ def test_event_as_text(shell, level):
     assert status == 0 and f"P(sex = '{level}')" in out and f"{res.tvalues['body_mass_g']:.3f}" in out
 
 
-@pytest.mark.parametrize("values, text, expected", [
+@pytest.mark.parametrize("labels, text, expected", [
     ([1, 2], "2", 2), ([0.5, 1.5], "1.5", 1.5), ([True, False], "False", False),
     (["1", "2"], "1", "1"), (["a", "b"], "c", "c"),
     ([0, 1], "1", 1), ([0.0, 1.0], "1", 1),
 ])
-def test_the_data_decide_the_kind_of_the_event(values, text, expected):
-    level = command.response_level(text, "y ~ x", pd.DataFrame({"y": values}))
+def test_the_data_decide_the_kind_of_the_event(labels, text, expected):
+    level = values.response_level(text, values.Given("event", "y ~ x", pd.DataFrame({"y": labels})))
     assert level == expected and isinstance(level, str) == isinstance(expected, str)
 
 
@@ -369,7 +387,7 @@ def test_a_block_of_counts(shell, formula):
     ("C(g, levels=[1, 2])=categorical,x=gamma", {"C(g, levels=[1, 2])": "categorical", "x": "gamma"}),
 ])
 def test_families_by_name(text, expected):
-    assert command.families(text) == expected
+    assert values.families(text, values.Given("families", "y ~ x", None)) == expected
 
 
 FIVE = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g + year"
@@ -541,7 +559,7 @@ def test_a_zero_cell_is_a_warning(shell):
     ("my_weights=1 and weights == 1", "my_weights=1 and weights == 1"),
 ])
 def test_advice_in_the_words_of_the_shell(advice, expected):
-    assert command.in_shell(advice) == expected
+    assert in_shell(advice) == expected
 
 
 @pytest.mark.parametrize("args, words, status", [
@@ -555,10 +573,10 @@ def test_advice_in_the_words_of_the_shell(advice, expected):
 def test_advice_of_errors(shell, args, words, status):
     result = shell(*args)
     refused(result, *words, status=status)
-    assert not any(f"{name}=" in result[2] for name in command.OPTIONS)
+    assert not any(f"{name}=" in result[2] for name in OPTIONS)
 
 
-@pytest.mark.parametrize("form", command.FORMATS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_advice_of_notes(shell, form):
     status, out, err = shell("naivebayes", "penguins", SPECIES, "--format", form)
     words = " ".join(out.replace("\\", "").split())
@@ -591,10 +609,20 @@ def test_help_lists_data_sets_and_examples(shell):
 def test_help_says_which_models_take_an_option(shell):
     status, out, err = shell("--help")
     words = " ".join(out.split())
-    for name, models in command.HAVE.items():
-        option, (value, _) = command.spelled(name), command.OPTIONS[name]
-        assert f" {option} {value or ''}".rstrip() + f" {', '.join(models)}: " in words
-    assert "(naivebayes: diag)" in words and set(command.HAVE) < set(command.OPTIONS)
+    some = {name: option for name, option in OPTIONS.items() if len(option.models) < len(registry.MODELS)}
+    for name, option in some.items():
+        spellings = ", ".join(map(spelled, (name, *option.also)))
+        assert f" {spellings} {option.value or ''}".rstrip() + f" {', '.join(option.models)}: " in words
+    assert "naivebayes: diag)" in words and 0 < len(some) < len(OPTIONS)
+
+
+def test_help_has_the_lists_of_the_package(shell):
+    """Solvers, covariances, families and the like; and the forms that summaries have."""
+    words = " ".join(shell("--help")[1].split())
+    for name, listed in known_words().items():
+        assert listed in words, name
+    assert "irls, newton, bfgs, lbfgs or sgd" in words and "full, diag or spherical" in words
+    assert {f"as_{form}" for form in FORMATS} <= {name for name in dir(SummaryFormats) if name[:3] == "as_"}
 
 
 @pytest.mark.slow
@@ -766,13 +794,13 @@ def test_a_csv_with_a_column_twice_is_refused(tmp_path, capsys):
     assert '"x"' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", [name for name, (takes, _) in command.OPTIONS.items() if takes])
+@pytest.mark.parametrize("option", [name for name, option in OPTIONS.items() if option.value])
 def test_an_empty_value_is_refused(option, capsys):
-    words = ["logit", "spector", "GRADE ~ GPA", command.spelled(option), ""]
-    model = command.HAVE.get(option, ("logit",))[0]
+    words = ["logit", "spector", "GRADE ~ GPA", spelled(option), ""]
+    model = OPTIONS[option].models[0]
     with pytest.raises(SystemExit) as stop:
         command.main([model, *words[1:]])
-    assert stop.value.code == 2 and f"{command.spelled(option)} needs a value" in capsys.readouterr().err
+    assert stop.value.code == 2 and f"{spelled(option)} needs a value" in capsys.readouterr().err
 
 
 def test_seed_of_the_stochastic_gradient(capsys):
@@ -896,6 +924,7 @@ def test_texts_that_are_missing(shell, tmp_path):
     refused(shell("logit", path, "y ~ x", "--decimal", ","), "--decimal", "--sep")
     refused(shell("logit", path, "y ~ x", "--sep", "::"), "--sep '::'", "tab")
     refused(shell("logit", path, "y ~ x", "--encoding", "klingon"), "klingon")
+    refused(shell("logit", path, "y ~ x", "--sep", ";"), "one column, 'y,x'", "--sep")
 
 
 def warned_or_plain(result):

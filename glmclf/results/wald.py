@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from glmclf.checks import check_choice
 from glmclf.errors import escaped
 from glmclf.inference.covariance.types import Covariance
 from glmclf.inference.hypotheses import wald
+from glmclf.results.hypotheses.chosen import check_formed, places_of
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from glmclf.results.hypotheses.pairwise import PairwiseTests
 
 ENDS = pd.Index([0, 1])  # names of the columns of intervals
+MAX_FORMED = 2_000  # parameters whose whole covariance matrix is formed to test some of them
 
 
 class WaldInference:
@@ -73,8 +75,18 @@ class WaldInference:
         raise NotImplementedError
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """Estimate, covariance and R in coordinates in which they keep their digits; refuses infinite combinations."""
-        return self._theta, self._V, R
+        """Estimate, covariance and R in coordinates in which they keep their digits; refuses infinite combinations.
+
+        Of many parameters only those that R uses.
+        """
+        if len(self._theta) <= MAX_FORMED:
+            return self._theta, self._V, R
+        at = np.flatnonzero(R.any(axis=0))
+        return self._theta[at], self._block(at), R[:, at]
+
+    def _block(self, at: ndarray) -> ndarray:
+        """Covariance of the parameters at some places."""
+        return self._V[np.ix_(at, at)]
 
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in coordinates in which they keep their digits, without a check of R."""
@@ -98,8 +110,13 @@ class WaldInference:
     def _se(self) -> ndarray:
         return np.sqrt(self._variances())
 
+    @property
+    def _diagonal(self) -> ndarray:
+        """Diagonal of the covariance of the parameters; of two-way clusters it may be negative."""
+        return np.diag(self._V)
+
     def _variances(self) -> ndarray:
-        v = np.diag(self._V)
+        v = self._diagonal
         return np.where(v >= 0, v, np.nan)
 
     @property
@@ -158,23 +175,50 @@ class WaldInference:
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
     @requires(Needs.SPREAD)
-    def cov_params(self, r_matrix=None) -> pd.DataFrame | ndarray:
-        """Covariance matrix of the parameters, or of R params; of a ridge their posterior covariance.
+    def cov_params(
+        self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None
+    ) -> pd.DataFrame | ndarray:
+        """Covariance matrix of the parameters, of some of them, or of R params; of a ridge their posterior covariance.
 
         Parameters
         ----------
         r_matrix : (J, p) array_like, optional
+        columns : list of str, optional
+            Names of the parameters whose covariance is wanted, in this order. Where there is a parameter a level of the
+            response, a name stands for that regressor in all equations, and (level, name) for one of them.
 
         Returns
         -------
-        DataFrame (p, p), or ndarray (J, J)
+        DataFrame, or of R params ndarray (J, J)
+            (p, p), of `columns` as many rows and columns as these are parameters.
+
+        Raises
+        ------
+        ValueError
+            Unknown names; both arguments; more parameters than their matrix should have without a word, 2 GB of it.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("GRADE ~ GPA + TUCE + PSI", datasets.load("spector")).fit()
+        >>> res.cov_params(columns=["PSI", "GPA"]).round(3)
+               PSI    GPA
+        PSI  1.133  0.428
+        GPA  0.428  1.595
         """
         if r_matrix is not None:
+            if columns is not None:
+                raise ValueError("cov_params() takes r_matrix= or columns=, not both")
             R, _ = self._constraints(r_matrix)
             _, V, R = self._coordinates(R)
             return R @ V @ R.T
         names = self._param_index
-        return pd.DataFrame(self._V.copy(), index=names, columns=names)
+        if columns is None:
+            check_formed(len(names))
+            return pd.DataFrame(self._V.copy(), index=names, columns=names)
+        at = places_of(columns, self._param_names, names)
+        check_formed(len(at), asked=True)
+        return pd.DataFrame(self._block(at), index=names[at], columns=names[at])
 
     def _constraints(self, r_matrix) -> tuple[ndarray, ndarray]:
         """Matrices R and q of a hypothesis R theta = q given as strings, labels or numbers."""

@@ -8,10 +8,10 @@ import pytest
 from properties.toys import fit, shared
 
 from glmclf import LDA, Logit, NaiveBayes
-from glmclf.__main__ import parser
 from glmclf.checks import either
 from glmclf.inference.covariance.types import COVARIANCES, MODEL_BASED, REFITS, check
 from glmclf.inference.covariance.wording import documents_covariances, enumerated, for_generative, names
+from glmclf.shell.options import parser
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/covariances.md"
 

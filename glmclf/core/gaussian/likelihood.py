@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -13,8 +14,6 @@ from glmclf.core.gaussian.law import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
-
-MAX_COVARIANCE_PARAMETERS = 2_000  # parameters of which the whole covariance matrix is formed
 
 
 def loglikelihood(moments: ClassMoments, gaussian: Gaussian) -> float:
@@ -140,30 +139,28 @@ def _element_errors(d: Dispersion) -> ndarray:
     return np.sqrt((d.variances[a] * d.variances[b] + d.matrix[a, b] ** 2) / d.n)
 
 
-def parameter_covariance(gaussian: Gaussian) -> ndarray:
-    """Covariance matrix of `parameters`, block diagonal: prior odds, means of each class, elements.
+def parameter_covariance(gaussian: Gaussian, at: ndarray | None = None) -> ndarray:
+    """Covariance matrix of `parameters`, or of those `at` some places: prior odds, means of each class, elements.
 
     cov of log pi_k/pi_0 and log pi_l/pi_0 is 1/n_0 + [k=l]/n_k, of a mean Sigma_k/n_k, of s_ab and s_cd
-    (s_ac s_bd + s_ad s_bc)/n, n that of the dispersion.
-
-    Raises
-    ------
-    ValueError
-        With more than 2,000 parameters.
+    (s_ac s_bd + s_ad s_bc)/n, n that of the dispersion. Those of different kinds, classes or dispersions are 0.
     """
-    means = [gaussian.dispersion(k).matrix / n for k, n in enumerate(gaussian.counts)]
-    parts = [_odds_covariance(gaussian), *means]
-    size = sum(len(v) for v in parts) + len(gaussian.dispersions) * n_elements(gaussian.kind, gaussian.p)
-    if size > MAX_COVARIANCE_PARAMETERS:
-        raise ValueError(
-            f"the covariance matrix of {size} parameters is not formed; the largest is {MAX_COVARIANCE_PARAMETERS}"
-        )
-    parts += [_element_covariance(d) for d in gaussian.dispersions]
-    out, at = np.zeros((size, size)), 0
-    for v in parts:
-        out[at : at + len(v), at : at + len(v)] = v
-        at += len(v)
+    sizes = [len(_odds_covariance(gaussian)), *[gaussian.p] * len(gaussian.counts)]
+    sizes += [n_elements(gaussian.kind, gaussian.p)] * len(gaussian.dispersions)
+    blocks: list[Callable[[ndarray], ndarray]] = [partial(_chosen, _odds_covariance(gaussian))]
+    blocks += [partial(_chosen, gaussian.dispersion(k).matrix / n) for k, n in enumerate(gaussian.counts)]
+    blocks += [partial(_element_covariance, d) for d in gaussian.dispersions]
+    ends = np.cumsum([0, *sizes])
+    at = np.arange(ends[-1]) if at is None else at
+    out = np.zeros((len(at), len(at)))
+    for block, start, end in zip(blocks, ends[:-1], ends[1:], strict=True):
+        here = np.flatnonzero((at >= start) & (at < end))
+        out[np.ix_(here, here)] = block(at[here] - start)
     return out
+
+
+def _chosen(V: ndarray, at: ndarray) -> ndarray:
+    return V[np.ix_(at, at)]
 
 
 def _odds_covariance(gaussian: Gaussian) -> ndarray:
@@ -172,9 +169,10 @@ def _odds_covariance(gaussian: Gaussian) -> ndarray:
     return 1 / gaussian.prior_counts[0] + np.diag(1 / gaussian.prior_counts[1:])
 
 
-def _element_covariance(d: Dispersion) -> ndarray:
+def _element_covariance(d: Dispersion, at: ndarray) -> ndarray:
+    """Covariance of the elements of a dispersion `at` some places."""
     if not d.full:
-        return np.diag(_element_errors(d) ** 2)
-    a, b = np.triu_indices(d.p)
+        return np.diag(_element_errors(d)[at] ** 2)
+    a, b = (side[at] for side in np.triu_indices(d.p))
     S = d.matrix
     return (S[np.ix_(a, a)] * S[np.ix_(b, b)] + S[np.ix_(a, b)] * S[np.ix_(b, a)]) / d.n

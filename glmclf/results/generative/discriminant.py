@@ -235,7 +235,10 @@ class DiscriminantResults(GenerativeResults):
 
     @cached_property
     def _V(self) -> ndarray:
-        return gaussian.parameter_covariance(self._fitted_classes.law)
+        return self._block(np.arange(len(self._theta)))
+
+    def _block(self, at: ndarray) -> ndarray:
+        return gaussian.parameter_covariance(self._fitted_classes.law, at)
 
     @property
     def _scales(self) -> tuple[ndarray, ndarray]:

@@ -14,9 +14,9 @@ from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
 from glmclf.results.requires import Needs, check_needs, requires
+from glmclf.results.wald import MAX_FORMED
 
 MAX_ROBUST = 12_000  # coefficients with a robust covariance: 1.2 GB
-MAX_FORMED = 2_000  # coefficients whose whole covariance matrix is formed without being asked for
 
 
 @dataclass
@@ -112,13 +112,10 @@ class ImpliedLogit(LevelEstimates):
             M = self._raw(np.eye(m))  # rows: images of the unit vectors
             R = (R.reshape(-1, m) @ M.T).reshape(R.shape)
             return self._centred.ravel(), self._cov.matrix, R
-        if len(self._theta) <= MAX_FORMED:
-            return self._theta, self._V, R
-        at = np.flatnonzero(R.any(axis=0))
-        return self._theta[at], self._block(at), R[:, at]
+        return super()._coordinates(R)
 
     def _block(self, at: ndarray) -> ndarray:
-        return self._V[np.ix_(at, at)] if self._closed is None else self._closed.block(at)
+        return super()._block(at) if self._closed is None else self._closed.block(at)
 
     # ------------------------------------------------------------------------------------------------- numbers
     @property

@@ -159,7 +159,10 @@ class NaiveBayesResults(GenerativeResults):
 
     @cached_property
     def _V(self) -> ndarray:
-        return parameter_covariance(self._fit, self._parameters)
+        return self._block(np.arange(len(self._theta)))
+
+    def _block(self, at: ndarray) -> ndarray:
+        return parameter_covariance(self._fit, self._parameters, at)
 
     @property
     def _param_names(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,6 @@ from numpy import ndarray
 
 from glmclf.core.naive_bayes.fit import NaiveBayesFit, Parameter
 from glmclf.data.reading.features import Feature
-from glmclf.results.generative.implied_logit import MAX_FORMED
 
 PARAMETER_WORDS = {"variance": "var", "p": "prob"}
 
@@ -32,39 +32,38 @@ def _subject(feature: Feature, p: Parameter) -> str:
     return f"{feature.name}={feature.word(p.level or 0)}" if feature.kind == "codes" else feature.name
 
 
-def parameter_covariance(fit: NaiveBayesFit, parameters: Sequence[Parameter]) -> ndarray:
-    """Covariance of the natural parameters: features and classes are independent."""
-    if len(parameters) > MAX_FORMED:
-        raise ValueError(
-            f"the covariance matrix of {len(parameters)} parameters is not formed; the largest is {MAX_FORMED}. bse "
-            "has their standard errors"
-        )
-    V = np.diag([p.se**2 for p in parameters])
+def parameter_covariance(fit: NaiveBayesFit, parameters: Sequence[Parameter], at: ndarray) -> ndarray:
+    """Covariance of the natural parameters `at` some places: features and classes are independent."""
+    V = np.diag([parameters[i].se ** 2 for i in at])
     if fit.priors_free:
-        odds = np.arange(fit.K - 1)
-        V[np.ix_(odds, odds)] += (1 - np.eye(fit.K - 1)) / fit.prior_counts[0]
-    places: dict[tuple[int, int], list[int]] = {}
+        odds = np.flatnonzero(at < fit.K - 1)
+        V[np.ix_(odds, odds)] += (1 - np.eye(len(odds))) / fit.prior_counts[0]
+    row, inside = {int(i): j for j, i in enumerate(at)}, Counter[tuple[int, int]]()
+    places: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)  # row of V, place within its feature
     for i, p in enumerate(parameters):
         if p.feature is not None and p.klass is not None:
-            places.setdefault((p.feature, p.klass), []).append(i)
+            key = p.feature, p.klass
+            if i in row:
+                places[key].append((row[i], inside[key]))
+            inside[key] += 1
     start = 0
     for fitted in fit.features:
         for j in range(fitted.family.p):
             for k in range(fit.K):
-                at = places[start + j, k]
-                if len(at) > 1:
-                    V[np.ix_(at, at)] += _beside_diagonal(fitted, k)
+                if len(places[start + j, k]) > 1:
+                    here, within = (np.array(some) for some in zip(*places[start + j, k], strict=True))
+                    V[np.ix_(here, here)] += _beside_diagonal(fitted, k, within)
         start += fitted.family.p
     return V
 
 
-def _beside_diagonal(fitted: Any, k: int) -> ndarray | float:
-    """Covariances of a feature's parameters in one class, 0 on the diagonal."""
+def _beside_diagonal(fitted: Any, k: int, at: ndarray) -> ndarray | float:
+    """Covariances of parameters `at` some places of a feature in one class, 0 on the diagonal."""
     if fitted.family.name in ("categorical", "multinomial"):
-        theta = np.where(fitted.cells[k] > 0, fitted.theta[k], np.nan)
+        theta = np.where(fitted.cells[k] > 0, fitted.theta[k], np.nan)[at]
         V = -np.outer(theta, theta) / fitted.n[k, 0]
     elif fitted.family.name == "gamma":
-        V = -fitted.class_covariance()[k, 0, 1:, 1:]  # covariance of shape and -rate
+        V = -fitted.class_covariance()[k, 0, 1:, 1:][np.ix_(at, at)]  # covariance of shape and -rate
     else:
         return 0.0
     V[np.diag_indices(len(V))] = 0.0

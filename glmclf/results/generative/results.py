@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -182,20 +182,31 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return np.full(len(se), np.nan) if self.model._pseudo else se
 
     @requires()
-    def cov_params(self, r_matrix: Any = None) -> pd.DataFrame | ndarray:
-        """Covariance matrix of `params`, or of R params; the discriminant has its own.
+    def cov_params(
+        self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None
+    ) -> pd.DataFrame | ndarray:
+        """Covariance matrix of `params`, of some of them, or of R params; the discriminant has its own.
 
         Parameters
         ----------
         r_matrix : (J, p) array_like, optional
+        columns : list of str, optional
+            Names of the parameters whose covariance is wanted, in this order.
 
         Returns
         -------
-        DataFrame (p, p), or ndarray (J, J)
+        DataFrame, or of R params ndarray (J, J)
+            (p, p), of `columns` as many rows and columns as these are.
+
+        Raises
+        ------
+        ValueError
+            Unknown names; both arguments; sampling weights; more parameters than their matrix should have without a
+            word, 2 GB of it.
         """
         if self.model._pseudo:
             self._coordinates(np.zeros((0, 0)))  # raises
-        return super().cov_params(r_matrix)
+        return super().cov_params(r_matrix, columns)
 
     def _coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         if self.model._pseudo:

@@ -16,6 +16,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.multiplicity import share_of_alpha
 from glmclf.inference.margins.contrasts import check_adjust
 from glmclf.inference.margins.prediction import INTERVAL_PREDICTIONS, INTERVALS, level_logit_se
+from glmclf.results.hypotheses.chosen import check_formed
 from glmclf.results.interop import StatsmodelsStyle
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
@@ -388,6 +389,7 @@ class Equation(StatsmodelsStyle):
 
     @requires()
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the equation's parameters."""
-        block = self._res._V[self._part, self._part].copy()
+        """Covariance of the equation's parameters; of some of them `cov_params(columns=)` of the fit has it."""
+        check_formed(len(self._names))
+        block = self._res._block(np.arange(self._part.start, self._part.stop))
         return pd.DataFrame(block, index=self._names, columns=self._names)

@@ -72,6 +72,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     # names of parts of the state for Wald tests and tables
     _theta: Any = property(lambda self: self._state.theta)
     _V: Any = property(lambda self: self._state.V)
+    _diagonal: Any = property(lambda self: self._state.variances)
     _cov: Any = property(lambda self: self._state.covariance)
     _group_names: Any = property(lambda self: self._state.groupings)
     _omitted: Any = property(lambda self: self._state.omitted)
@@ -108,6 +109,9 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         return self._state.in_coordinates(R)
+
+    def _block(self, at: ndarray) -> ndarray:
+        return self._state.block(at)
 
     @property
     def _rank(self) -> float:
@@ -354,7 +358,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
                 "maxima is NaN: the likelihood ratio, AIC, BIC and pseudo R-squared."
             )
-        if (np.diag(self._V) < 0).any():
+        if (self._diagonal < 0).any():
             notes.append("The multiway covariance is not positive semi-definite: some standard errors are undefined.")
         return notes
 

@@ -219,6 +219,15 @@ class FitState:
         fixed = self.estimate.fixed_parameters
         return np.where(fixed | fixed[:, None], 0.0, V) if fixed.any() else V
 
+    @property
+    def variances(self) -> ndarray:
+        """Diagonal of the covariance of the reported parameters."""
+        return np.diag(self.V)
+
+    def block(self, at: ndarray) -> ndarray:
+        """Covariance of the reported parameters at some places."""
+        return self.V[np.ix_(at, at)]
+
     def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
         """Estimate, covariance and R in the fit's coordinates, where an ill-conditioned design keeps its digits."""
         return self.estimate.fit.theta, self.covariance.matrix, self.estimate.coordinates(R)
