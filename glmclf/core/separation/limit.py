@@ -15,10 +15,11 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr, rq
 
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import Product, triangular_inverse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, wide
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
@@ -26,6 +27,7 @@ from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
@@ -150,8 +152,8 @@ class LimitEstimate(Estimate):
 
     def expanded(self, V: ndarray) -> ndarray:
         """A covariance of the inner fit in the coordinates of `fit`."""
-        V = self.limit.spread(self.limit.spread(V).T)
-        return 0.5 * (V + V.T)
+        V, free = 0.5 * (V + V.T), self.limit.free
+        return wide(V, self.limit.kept, self.limit.p) if free is None else free @ V @ free.T
 
 
 def _with_columns(objective: Any, free: ndarray, theta: ndarray, k: int) -> tuple[Within, ndarray, ndarray]:
@@ -259,10 +261,17 @@ def limit_estimate(
     limit = Limit.of(objective, cone, constraints, gone, near)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, options)
-    nothing = np.zeros(limit.p), np.zeros((limit.p, limit.p))
-    evaluation = Evaluation(inner.fit.evaluation.value, *nothing)
+    evaluation = Evaluation(inner.fit.evaluation.value, np.zeros(limit.p), _nothing(objective, limit.p))
     fit = replace(inner.fit, theta=limit.spread(inner.fit.theta), evaluation=evaluation)
     return LimitEstimate(fit, limit.whole_basis, cone=cone, ruled_out=gone, inner=inner, limit=limit)
+
+
+def _nothing(objective: Objective, p: int) -> Any:
+    """Zero information of p parameters, an `ArrowMatrix` where a factor has many levels."""
+    X = of_levels(objective.blocks)
+    if X is None:
+        return np.zeros((p, p))
+    return ArrowMatrix.of_diagonal(X.layout.repeated(p // X.shape[1]), np.zeros(p))
 
 
 def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.coding import uncoded_cells
 from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
@@ -21,6 +22,7 @@ from glmclf.data.design.feature_design import MISSING_LEVEL
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
+from glmclf.inference.margins.averages import Moved
 from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
@@ -71,6 +73,28 @@ class LinearPredictors:
         name = getattr(self.model, "_offset_column", None)
         return name if isinstance(name, str) else None
 
+    @property
+    def offset_columns(self) -> list[str]:
+        """Columns from which code computes the offset; none where it is a column itself."""
+        computed = self.model._computed.get("offset")
+        return [] if computed is None else list(computed.variables)
+
+    def offset_slopes(self, table: pd.DataFrame, name: str) -> ndarray | None:
+        """Derivative of the offsets in a variable; None where they do not depend on it."""
+        if name == self.offset_name:
+            return self.offset_of(np.ones(len(table)))
+        if name in self.offset_columns:
+            return self.offset_of(self.model._computed["offset"].derivative(table, name)[:, 0])
+        return None
+
+    def refuse_computed(self, name: str, what: str) -> None:
+        """Refuse a variable from which the offset is computed where rows are typical ones, of a mean offset."""
+        if name in self.offset_columns:
+            raise NotImplementedError(
+                f'{what} "{name}", of which the offset "{self.offset_name}" is computed: a typical row has the mean of '
+                'the offsets. Use at="overall", or a dict'
+            )
+
     def offset_of(self, values: ndarray) -> ndarray:
         """Offsets of linear predictors from values of the offset's column."""
         relative = getattr(self.model, "_relative", None)
@@ -92,6 +116,9 @@ class LinearPredictors:
             from glmclf.data.derivatives.design import refuse_variable  # loads the readers of formulas
 
             refuse_variable(name, self.design.columns, self.design.factors.values())
+            if name in self.offset_columns:
+                computed = self.model._computed["offset"]
+                refuse_variable(name, computed.columns, computed.factors.values())
 
     def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
         """Levels of a factor, the base first; None for a number."""
@@ -122,7 +149,7 @@ class LinearPredictors:
         """Place of the base level, whose columns are all 0; the first if the coding has no such level."""
         for subterm in getattr(self.design, "subterms", []):
             if subterm.factors == (code,) and code in subterm.contrasts:
-                zero = np.flatnonzero(~subterm.contrasts[code].any(axis=1))
+                zero = uncoded_cells(subterm.contrasts[code])
                 return int(zero[0]) if len(zero) else 0
         return 0
 
@@ -164,7 +191,8 @@ class LinearPredictors:
             raise DataError(
                 f"the table has no column {quoted(lost)}, which the model needs. {close_to(lost[0], frame.columns)}"
             )
-        chosen = {name: frame[names[name]] for name in self.design.variables}
+        used = [*self.design.variables, *(name for name in self.offset_columns if name in names)]
+        chosen = {name: frame[names[name]] for name in dict.fromkeys(used)}
         labels = self.design.label_columns if hasattr(self.design, "columns") else ()
         for name in labels:
             if self.design.columns[name].kind == "label":
@@ -201,7 +229,7 @@ class LinearPredictors:
         """Convert raw rows to rows of regressors, which the parameters multiply."""
         raise NotImplementedError
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
         """Derivatives of the regressors, from raw rows and their derivatives."""
         raise NotImplementedError
 
@@ -209,7 +237,7 @@ class LinearPredictors:
         """Linear predictors from raw rows, regressors and offset."""
         raise NotImplementedError
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
         """Derivatives of the linear predictors, (n, q)."""
         raise NotImplementedError
 
@@ -289,8 +317,8 @@ class RegressionPredictors(LinearPredictors):
         res = self.res
         return raw if res._state.basis is None else rotated(Dense(raw), res._state.basis, res._state.exact)[:].toarray()
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return self.rows(d)
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved.of(self.rows(d))
 
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         columns = Dense(raw)
@@ -303,9 +331,9 @@ class RegressionPredictors(LinearPredictors):
             )
         return eta
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
         found = self.res._state.estimate
-        steps = dX @ found.fit.theta.reshape(-1, self.k).T
+        steps = dX.values @ found.fit.theta.reshape(-1, self.k)[:, dX.columns].T
         if found.is_finite:
             return steps
         if not self.several:
@@ -348,8 +376,8 @@ class GenerativePredictors(LinearPredictors):
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         return np.column_stack([np.zeros(len(X)), X @ self.b.T])
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
-        return dX @ self.b.T
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
+        return dX.values @ self.b[:, dX.columns].T
 
 
 class DiscriminantPredictors(GenerativePredictors):
@@ -392,8 +420,8 @@ class DiscriminantPredictors(GenerativePredictors):
     def rows(self, raw: ndarray) -> ndarray:
         return self.form.functions(self._kept(raw))
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return self.res._function_slopes(self._kept(raw), self._kept(d))
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved(*self.res._function_slopes(self._kept(raw), self._kept(d)))
 
     def _estimate(self) -> tuple[ndarray, Any]:
         res = self.res
@@ -410,7 +438,9 @@ class NaiveBayesPredictors(GenerativePredictors):
 
     def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
         if newdata is not None:
-            self.model._check_domains(self._values(table), table.index, new=True)
+            values = self._values(table)
+            self.model._check_domains(values, table.index, new=True)
+            self.res._warn_impossible(self.res._log_joint(values), values, table.index)
         return table
 
     def raw(self, table: pd.DataFrame) -> ndarray:
@@ -418,7 +448,7 @@ class NaiveBayesPredictors(GenerativePredictors):
         Z = self.form.functions(values)
         missing = np.zeros(len(Z), dtype=bool)
         for v in values:
-            bad = v < 0 if v.dtype.kind in "iu" else np.isnan(v)
+            bad = v < 0 if v.dtype.kind in "iu" else np.isnan(v)  # codes: missing, or impossible in every class
             missing |= bad.reshape(len(Z), -1).any(axis=1)
         Z[missing] = np.nan
         return Z
@@ -452,5 +482,5 @@ class NaiveBayesPredictors(GenerativePredictors):
     def rows(self, raw: ndarray) -> ndarray:
         return raw
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return d
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved.of(d)
