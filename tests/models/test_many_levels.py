@@ -261,3 +261,17 @@ def test_covariances_of_separated_levels(monkeypatch, model, how):
         with pytest.warns(SeparationWarning):
             again = many.model.fit(**how)
         np.testing.assert_array_equal(again.bse, many.bse)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "HC2", "cluster"])
+def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
+    """One coefficient for two columns is that of their sum."""
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    groups = {"cov_kwds": {"groups": "region"}} if cov_type == "cluster" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        m = glmclf.Logit.from_formula("y ~ x + z + id", _table())
+        res = m.fit_constrained("x = z", cov_type=cov_type, **groups)
+        right = glmclf.Logit.from_formula("y ~ I(x + z) + id", _table()).fit(cov_type=cov_type, **groups)
+    assert isinstance(m._rows.X, ArrowColumns)
+    np.testing.assert_allclose(res.bse[["x", "z"]], right.bse.iloc[[-1, -1]], rtol=1e-8)
