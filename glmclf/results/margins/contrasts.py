@@ -185,7 +185,7 @@ class ContrastsOfSettings(RowTests):
             )
         kept = [names.index(name) for name in held]
         free = [i for i in range(len(names)) if i not in kept]
-        pairs = Pairs(
+        pairs = RowPairs(
             contrast,
             [((*row.level, *(row.setting[i] for i in kept)), row.name) for row in self._labelled],
             [", ".join(str(row.setting[i]) for i in free) for row in self._labelled],
@@ -212,8 +212,8 @@ class ContrastsOfSettings(RowTests):
         return SIGNS[self._comparison]
 
 
-class Pairs:
-    """Pairs of rows that are compared.
+class RowPairs:
+    """RowPairs of rows that are compared.
 
     Attributes
     ----------

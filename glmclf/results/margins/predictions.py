@@ -16,7 +16,7 @@ from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
-from glmclf.results.margins.contrasts import PAIRS, SIGNS, Contrasts, LabelledRow, Pairs, critical_value
+from glmclf.results.margins.contrasts import PAIRS, SIGNS, Contrasts, LabelledRow, RowPairs, critical_value
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
 from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
@@ -205,7 +205,7 @@ class AdjustedPredictions(LabelledEstimates):
         self._check_tested("contrasts()")
         if self.which == "linear" and comparison != "difference":
             raise ValueError(f'comparison="{comparison}" is of probabilities: which="mean"')
-        pairs = Pairs(
+        pairs = RowPairs(
             contrast,
             [(row.level, row.setting) for row in self._labelled],
             [", ".join(map(str, row.name)) for row in self._labelled],

@@ -29,7 +29,9 @@ def infert():
 
 def made():
     rng = np.random.default_rng(3)
-    t = pd.DataFrame({"x": rng.normal(size=240), "g": rng.choice(["a", "b", "c"], 240), "s": rng.choice(["f", "m"], 240)})
+    t = pd.DataFrame({"x": rng.normal(size=240), "g": rng.choice(["a", "b", "c"], 240)}).assign(
+        s=rng.choice(["f", "m"], 240)
+    )
     t["y"] = (rng.uniform(size=240) < 1 / (1 + np.exp(-t.x - 0.6 * (t.g == "b") * (t.s == "m")))).astype(int)
     t["k"] = np.array(["l", "m", "n"])[t.y + rng.integers(0, 2, 240)]
     return t.assign(w=rng.uniform(0.5, 2, 240), f=rng.integers(1, 4, 240), o=0.1 * rng.normal(size=240))
