@@ -23,6 +23,7 @@ def one_line(message: object) -> str:
 def in_shell(text: str) -> str:
     """Translate advice from Python's keywords to the shell's options: ``smoothing=.5`` is --smoothing .5."""
     text = text.replace("summary(discriminant=True)", "--discriminant")
+    text = text.replace("summary(levels=True)", "--levels")
     return KEYWORD.sub(lambda found: " ".join([spelled(found["name"]), *value_in_shell(found["value"])]), text)
 
 

@@ -134,6 +134,10 @@ class ImpliedLogit(LevelEstimates):
             return self._labelled(np.full(len(self._theta), np.nan))
         return super().pvalues
 
+    @property
+    def _has_joint_tests(self) -> bool:
+        return not self._parent._regularised
+
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
         return self._theta, _Blocks(self._block), self.model._terms, None
 

@@ -765,6 +765,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         alpha: float = 0.05,
         discriminant: bool | None = None,
         date: bool = True,
+        levels: bool | None = None,
     ) -> Summary:
         """Summary of the fit: likelihoods, classes, tests of the features, and the implied logit.
 
@@ -781,6 +782,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             Whether to print the coefficients of the implied logit; by default unless they are many.
         date : bool
             Whether the header has date and time.
+        levels : bool, optional
+            Whether each coefficient of the implied logit has a row; by default terms of more than 50 stand in one line.
 
         Returns
         -------
@@ -790,7 +793,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         from glmclf.results.generative.summary import summary
 
         names: dict[str, Any] = {"yname": yname, "xname": xname, "title": title}
-        return summary(self, **names, alpha=alpha, discriminant=discriminant, date=date)
+        return summary(self, **names, alpha=alpha, discriminant=discriminant, date=date, levels=levels)
 
     @requires()
     def glance(self) -> pd.DataFrame:

@@ -112,6 +112,10 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._state.block(at)
 
     @property
+    def _has_joint_tests(self) -> bool:
+        return self._state.has_tests and not self._state.estimate.constraints
+
+    @property
     def _rank(self) -> float:
         return self._cov.rank(centred=self._state.estimate.has_zero_score and self.converged)
 
