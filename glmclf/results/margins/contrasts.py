@@ -21,6 +21,7 @@ from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.tables.frames import FrameShown
 
 PAIRS = ("pairwise", "reference", "sequential")
+MAX_PAIRS = 2_000_000  # of rows, each with its gradient
 SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 
 
@@ -232,6 +233,9 @@ class RowPairs:
             members.setdefault(key, []).append(i)
         if min(map(len, members.values())) < 2:
             raise ValueError(too_few)
+        number = sum(len(some) * (len(some) - 1) // 2 for some in members.values())
+        if contrast == "pairwise" and number > MAX_PAIRS:
+            raise NotImplementedError(f'contrasts() of {number:,} pairs: use contrast="reference" or "sequential"')
         found = [(a, b, which) for which, some in enumerate(members.values()) for a, b in _of(contrast, some)]
         self.first, self.second, self.family = (np.array(part) for part in zip(*found, strict=True))
         self.labels = [sign.join((things[b], things[a])) for a, b, _ in found]

@@ -12,6 +12,7 @@ from references import ROOT
 import glmclf
 from glmclf import LDA, Logit, MNLogit
 from glmclf.errors import DataError
+from glmclf.results.margins import contrasts
 
 INFERT = pd.read_csv(ROOT / "data" / "infert.csv")
 # m <- glm(case ~ spontaneous * induced + age, binomial, infert); A(s, i): mean of plogis(X b) with spontaneous = s,
@@ -155,7 +156,7 @@ def test_of_a_stream_and_of_a_loaded_fit(tmp_path, infert):
 
 
 # --------------------------------------------------------------------------------------------------------- refusals
-def test_refusals(infert):
+def test_refusals(infert, monkeypatch):
     slopes = infert.get_margeff(variables="spontaneous", over="induced")
     with pytest.raises(DataError, match=r'by=\) names "x", of which no setting is; they are of "induced"'):
         slopes.contrasts(by="x")
@@ -169,6 +170,10 @@ def test_refusals(infert):
             slopes.t_test(wrong)
     with pytest.raises(ValueError, match="add up|rank"):  # effects on all levels
         MNLogit.from_formula("k ~ x", T).fit().get_margeff().wald_test("b0 = 0, b1 = 0, b2 = 0")
+    monkeypatch.setattr(contrasts, "MAX_PAIRS", 2)
+    with pytest.raises(NotImplementedError, match='3 pairs: use contrast="reference"'):
+        slopes.contrasts()
+    assert len(slopes.contrasts(contrast="sequential")) == 2
     shrunk = LDA.from_formula("k ~ x + g", T, shrinkage=0.1).fit().get_margeff(over="s")
     for test in (shrunk.contrasts, lambda: shrunk.t_test("b0 = 0")):
         with pytest.raises(NotImplementedError, match="regularised"):
