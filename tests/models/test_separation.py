@@ -244,6 +244,11 @@ def test_score_test_of_a_separated_multinomial():
     statistic = float(u @ np.linalg.solve(A, u))
     close(res.score_test("e").statistic, statistic, 1e-5)
     assert res.score_test("e").df == 2
+    tested = np.arange(len(theta)) % 4 == 3
+    B = np.zeros((2, len(theta)))  # the score of what is tested, less what the others tell of it
+    B[:, tested], B[:, ~tested] = np.eye(2), -np.linalg.solve(A[np.ix_(~tested, ~tested)], A[np.ix_(~tested, tested)]).T
+    S = wider.score_obs(theta) @ B.T
+    close(res.score_test("e", cov_type="HC0").statistic, S.sum(axis=0) @ np.linalg.solve(S.T @ S, S.sum(axis=0)), 1e-5)
 
 
 def test_hc2_hc3_and_influence_of_the_rows_left():

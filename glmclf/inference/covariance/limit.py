@@ -13,7 +13,7 @@ from glmclf.core.fit.restricted import Restricted
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.leverage import Leverages
-from glmclf.inference.covariance.types import Context, ScoreSums
+from glmclf.inference.covariance.types import Context
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,12 @@ class LimitContext(Context):
         S, weights = super().scores_of(X, y, m, offset, weights)
         return (self.objective.score(S.T).T if isinstance(self.objective, Restricted) else S), weights
 
-    def sum_of_outer_scores(self) -> ndarray:
-        """sum_i s_i s_i' over observations."""
-        if self._of_levels:
-            return self._kept_of(super().sum_of_outer_scores())
-        return ScoreSums.sum_of_outer_scores(self)
-
     def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
         """Sums of the scores over clusters; `codes` are those of all rows."""
-        found = super().cluster_sums(codes, n_clusters)
-        return self._kept_of(found) if self._of_levels else found
-
-    def _kept_of(self, sums: Any) -> Any:
-        """What parameters that are kept have of sums of all, of several equations."""
-        kept = getattr(self.objective, "kept", None)
-        return sums if kept is None else sums.narrowed(np.isin(np.arange(len(self.found.cone.direction)), kept))
+        found, kept = super().cluster_sums(codes, n_clusters), getattr(self.objective, "kept", None)
+        if kept is None or not self._of_levels:
+            return found
+        return found.narrowed(np.isin(np.arange(len(self.found.cone.direction)), kept))
 
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
