@@ -19,6 +19,8 @@ from glmclf.core.design.dense import Dense, gram_of_each_pair, least_rcond
 MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
 MIN_ROWS_PER_JOINT_CELL = 8  # rows for each cell of all factors together from which these are taken as one
 MAX_CELLS_OF_TERM = 20_000  # cells of one term above which a table of two terms' cells is no longer small
+MIN_COLUMNS_BY_ROW = 64  # columns of a term from which its coding is copied row by row, not column by column
+ROWS_OF_A_COPY = 256  # so that what is copied stays in the cache
 
 
 class SubtermColumns(NamedTuple):
@@ -57,6 +59,13 @@ def expand(pieces: list[SubtermColumns], n: int) -> ndarray:
 
 
 def _fill(piece: SubtermColumns, out: ndarray) -> None:
+    if piece.codes is not None and len(piece.cat) >= MIN_COLUMNS_BY_ROW:
+        for start in range(0, len(out), ROWS_OF_A_COPY):
+            rows = slice(start, start + ROWS_OF_A_COPY)
+            out[rows] = piece.contrast[piece.codes[rows]][:, piece.cat]
+            if piece.numbers is not None:
+                out[rows] *= piece.numbers[rows][:, piece.num]
+        return
     for j, (a, b) in enumerate(zip(piece.num, piece.cat, strict=True)):
         column = out[:, j]
         if piece.codes is None:
