@@ -174,9 +174,9 @@ class Inputs:
             no words of Python are quoted: ``Q("Sepal.Length")``.
         data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
-            in memory: the path of a Parquet file, of a folder of them (or a list of such paths) or of a CSV file; a
-            pyarrow dataset; a function without arguments that yields tables, the same in each call; a Dask DataFrame.
-            Fits equal those in memory to rounding.
+            in memory: the path of a Parquet file, of a folder of them (or a list of such paths), of a CSV file or of
+            one of Stata; a pyarrow dataset; a function without arguments that yields tables, the same in each call; a
+            Dask DataFrame. Fits equal those in memory to rounding.
         subset : array_like of bool or str, optional
             Rows to use: a mask, or a query such as ``"age > 20"``; of data in parts a query.
         missing : str

@@ -71,8 +71,8 @@ def check_beside(source: Source, **given: Any) -> None:
 
 
 def kind_of(path: str) -> str | None:
-    """Kind of a path's files: "csv", or "parquet", as are folders and what is elsewhere; None of
-    another kind of file."""
+    """Kind of a path's files: "csv", "stata", or "parquet", as are folders and what is elsewhere; None of another kind
+    of file."""
     kind = SUFFIXES.get(suffix_of(path))
     return "parquet" if os.path.isdir(path) or (kind is None and "://" in path) else kind
 
@@ -133,9 +133,13 @@ def _of_path(given: str) -> Source:
     kind = kind_of(path)
     if kind == "csv":
         return Csv([path])
+    if kind == "stata":
+        from glmclf.data.source.stata import Stata
+
+        return Stata(path)
     if kind is None:
         raise DataError(
-            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv, .tsv with tabs). '
-            "Others: a function without arguments that yields DataFrames."
+            f'data="{given}": files are read from Parquet (.parquet, or a folder), CSV (.csv, .tsv with tabs) and Stata '
+            "(.dta). Others: a function without arguments that yields DataFrames."
         )
     return Parquet(path)

@@ -211,8 +211,8 @@ def _parquet_files(folder: str) -> list[str]:
     """
     inside = [(at, name) for at, _, names in sorted(os.walk(folder)) for name in sorted(names)]
     inside = [(at, name) for at, name in inside if not _hidden(os.path.relpath(at, folder)) and name[0] not in "._"]
-    found = [os.path.join(at, name) for at, name in inside if suffix_of(name) in ("", *SUFFIXES)]
-    found = [file for file in found if SUFFIXES.get(suffix_of(file)) != "csv"]
+    known = ("", *(suffix for suffix, kind in SUFFIXES.items() if kind == "parquet"))
+    found = [os.path.join(at, name) for at, name in inside if suffix_of(name) in known]
     if not found:
         others = f"; it has {quoted([name for _, name in inside], 4)}" if inside else ""
         raise DataError(f"the folder holds no Parquet file (.parquet){others}")
