@@ -133,6 +133,11 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
         raise FieldError("fit.converged", "is neither true nor false")
     if not is_whole(fit["iterations"], 0):
         raise FieldError("fit.iterations", "is not a number of iterations")
+    for places, values in (fit.get("separation") or {}).get("rays", ()):
+        at = numbers("fit.separation.rays", places)
+        numbers("fit.separation.rays", values, at.shape)
+        if not (at.ndim == 1 and len(at) and np.isin(at, np.arange(p)).all()):
+            raise FieldError("fit.separation.rays", f"is not about the {p} parameters")
     constraint = fit.get("constraint")
     if constraint is not None:
         R = numbers("fit.constraint.R", constraint["R"])
