@@ -139,7 +139,7 @@ def _of_path(given: str) -> Source:
         return Stata(path)
     if kind is None:
         raise DataError(
-            f'data="{given}": files are read from Parquet (.parquet, or a folder), CSV (.csv, .tsv with tabs) and Stata '
-            "(.dta). Others: a function without arguments that yields DataFrames."
+            f'data="{given}": files are read from Parquet (.parquet, or a folder), CSV (.csv, .tsv with tabs) and '
+            "Stata (.dta). Others: a function without arguments that yields DataFrames."
         )
     return Parquet(path)
