@@ -28,12 +28,14 @@ class Stata(Source):
     Parameters
     ----------
     path : path
+    storage_options : dict, optional
+        Of fsspec, for a file elsewhere.
     """
 
     labelled = True
 
-    def __init__(self, path: Any):
-        self.path = os.fspath(path)
+    def __init__(self, path: Any, storage_options: dict[str, Any] | None = None):
+        self.path, self._options = os.fspath(path), storage_options
         self.kind = f"Stata {quoted([short(self.path)])}"
         with self._opened() as file:
             labels = file.value_labels()  # reads the header
@@ -72,7 +74,7 @@ class Stata(Source):
     def _opened(self, **how: Any) -> Iterator[StataReader]:
         """The file's reader; errors of what cannot be read name the file."""
         try:
-            with StataReader(self.path, convert_categoricals=False, **how) as reader:
+            with StataReader(self.path, storage_options=self._options, convert_categoricals=False, **how) as reader:
                 yield reader
         except DataError:
             raise
