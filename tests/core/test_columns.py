@@ -271,7 +271,7 @@ def test_a_product_is_asked_for_rows_first(exact):
 
 @pytest.mark.parametrize("rows", [0, 1, 255, 257, 700])
 def test_wide_terms_are_expanded_as_they_are_defined(rows):
-    """``numbers[:, num] * contrast[codes, cat]``, copied by row where a term has many columns."""
+    """Columns are ``numbers[:, num] * contrast[codes, cat]``."""
     rng = np.random.default_rng(rows)
     numbers, contrast = rng.normal(size=(rows, 2)), rng.normal(size=(51, 50))
     codes = rng.integers(0, 51, rows).astype(np.int8)
