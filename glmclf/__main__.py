@@ -66,7 +66,8 @@ def predicted(results: Any, args: argparse.Namespace) -> str | None:
 
 def summaries(results: Any, args: argparse.Namespace) -> list[str]:
     """The summary, and the margins where they are asked for, in the format that is asked for."""
-    summary = results.summary(**{name: True for name in ("exponentiate", "discriminant") if getattr(args, name)})
+    asked = ("exponentiate", "discriminant", "levels")
+    summary = results.summary(**{name: True for name in asked if getattr(args, name)})
     if summary.extra_txt:
         summary.extra_txt = in_shell(summary.extra_txt)
     found = [summary, results.get_margeff().summary()] if args.margins else [summary]

@@ -16,6 +16,7 @@ from glmclf.plots import labelling, layout
 from glmclf.results.comparison.codings import told_apart
 from glmclf.results.comparison.regression_table import OMITTED
 from glmclf.results.margins.effects import MarginalEffects
+from glmclf.results.tables.folding import folded
 from glmclf.results.tables.frames import per_unit, ratio_name
 from glmclf.results.tables.numbers import value_text
 
@@ -50,6 +51,7 @@ def coefficients(
     method: str = "wald",
     names: Sequence[str] | None = None,
     panels: bool = False,
+    levels: bool | None = None,
     ax: Any = None,
 ) -> Figure:
     """Forest plot of coefficients with their confidence intervals, of one result or of several beside each other.
@@ -63,7 +65,8 @@ def coefficients(
     alpha : float
         One minus the level of the intervals, in (0, 1).
     which : list of str, optional
-        Names of coefficients, in the order to show them; by default all but the intercept.
+        Names of coefficients, in the order to show them; by default all but the intercept and terms of more than 50
+        coefficients, of which the axis says how many are not drawn.
     drop : list of str
         Names to leave out.
     units : dict, optional
@@ -75,6 +78,8 @@ def coefficients(
         What to call several results.
     panels : bool
         Of several levels: a panel a level, in place of one with a mark a level. Several results always have panels.
+    levels : bool, optional
+        Whether factors of many levels have a row each level, as in `summary`; `which` names single ones.
     ax : Axes or list of Axes, optional
         To draw on; with panels as many as these are.
 
@@ -104,7 +109,9 @@ def coefficients(
     """
     fits = _fits(res, names)
     tables = {name: _frame(one, exponentiate, check_alpha(alpha), units, method) for name, one in fits.items()}
-    shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], which, drop)
+    many = _many(list(fits.values()), levels) if which is None else {}
+    shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], which, drop, many)
+    lost = [f"{term} ({len([name for name in many if many[name] == term])})" for term in dict.fromkeys(many.values())]
     sizes = {name: per_unit(name, size) for name, size in (units or {}).items()}
     called = told_apart([(_design(one), one.model.exog_names) for one in fits.values()], sizes)
     rows = list(dict.fromkeys(some[name] for name in shown for some in called if name in some))
@@ -119,7 +126,7 @@ def coefficients(
         f"{heading}, {labelling.percent(alpha)} interval ({', '.join(sorted(cov))})"
         if with_ends
         else f"{heading} (without intervals)"
-    )
+    ) + f"; not drawn: coefficients of {', '.join(lost)}" * bool(lost)
     axes = _draw([str(row) for row in rows], cells, panels, 1.0 if exponentiate else 0.0, x, _title(fits), ax)
     return layout.figure_of(axes[0])
 
@@ -161,10 +168,17 @@ def _frame(res: Any, ratio: bool, alpha: float, units: Any, method: str) -> pd.D
     return table.rename(columns=new).set_axis(res._param_index)
 
 
-def _chosen(indexes: list[pd.Index], which: Any, drop: Any) -> list[str]:
+def _many(fits: list[Any], levels: bool | None) -> dict[str, str]:
+    """Terms of more coefficients than are drawn unasked, by coefficient."""
+    return {one.model.exog_names[i]: term.name for one in fits for term in folded(one, levels) for i in term.columns}
+
+
+def _chosen(indexes: list[pd.Index], which: Any, drop: Any, many: Mapping[str, str]) -> list[str]:
     """Names of the coefficients to show."""
     known = list(dict.fromkeys(name for index in indexes for name in index))
-    return labelling.chosen(known, which, drop, {"Intercept", "const"} if len(known) > 1 else set())
+    constants = {"Intercept", "const"} if len(known) > 1 else set()
+    alone = constants if {*known} <= {*many, *constants} else set()  # a factor alone: the constant is all that is left
+    return labelling.chosen(known, which, drop, (constants - alone) | {*many})
 
 
 def _design(res: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Mapping
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.data.reading.open_source import by_part
 from glmclf.data.table.frame import as_frame, assigned
@@ -305,6 +305,7 @@ class Results(WaldInference):
         alpha: float = 0.05,
         exponentiate: bool = False,
         date: bool = True,
+        levels: bool | None = None,
     ) -> Summary:
         """Summary of the fit in statsmodels' layout, with notes on the response and the rows.
 
@@ -321,6 +322,10 @@ class Results(WaldInference):
             Whether to show exp(params), their delta-method standard errors and exp of the intervals.
         date : bool
             Whether the header has date and time.
+        levels : bool, optional
+            Whether each coefficient has a row. By default a term of more than 50 coefficients, such as a factor of
+            hundreds of levels, stands in one line: how many levels, the range of the estimates, and their joint Wald
+            test; those that are infinite or left out are counted. With False each term of two or more.
 
         Returns
         -------
@@ -330,8 +335,9 @@ class Results(WaldInference):
         from glmclf.results.tables.summary import summary
 
         return summary(
-            self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate, date=date
-        )
+            self, yname=yname, xname=xname, title=title, alpha=alpha, exponentiate=exponentiate, date=date,
+            levels=levels,
+        )  # fmt: skip
 
     def _repr_html_(self) -> str:
         return self.summary().as_html()

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError, escaped
 from glmclf.inference.hypotheses import pooling, wald
 from glmclf.inference.hypotheses.pooling import Pooled, PooledWald
 from glmclf.results.requires import Needs, check_needs, requires
+from glmclf.results.tables.folding import folded, folded_note
 from glmclf.results.tables.frames import notebook
-from glmclf.results.tables.numbers import count
+from glmclf.results.tables.numbers import count, dof, four
 from glmclf.results.wald import WaldInference
 
 if TYPE_CHECKING:
@@ -230,6 +231,15 @@ class PooledResults(WaldInference):
         d = np.array([r._contrasts(R)[0] - q for r in self.results])
         return pooling.joint_test(d, np.array([r.cov_params(R) for r in self.results]), self.df_complete)
 
+    def _joint_test(self, at: ndarray) -> tuple[str, float] | None:
+        if not self.results[0]._has_joint_tests:
+            return None
+        try:
+            t = self._joint(np.eye(len(self._theta))[at], np.zeros(len(at)))
+        except ValueError:
+            return "", np.nan
+        return f"F({t.df}, {dof(t.df_denom)}) = {four(t.statistic)}", t.pvalue
+
     @requires()
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = True) -> Any:
         """Joint test D1 of each term.
@@ -274,7 +284,9 @@ class PooledResults(WaldInference):
 
     # ------------------------------------------------------------------------------------------------ presentation
     @requires()
-    def summary(self, alpha: float = 0.05, exponentiate: bool = False) -> Summary:
+    def summary(
+        self, alpha: float = 0.05, exponentiate: bool = False, levels: bool | None = None
+    ) -> Summary:
         """Summary of the pooled estimates, with degrees of freedom and fractions of missing information.
 
         Parameters
@@ -283,6 +295,8 @@ class PooledResults(WaldInference):
             One minus the level of the intervals.
         exponentiate : bool
             Whether to show exp(params), their delta-method standard errors and exp of the intervals.
+        levels : bool, optional
+            As in `summary` of the fits.
 
         Returns
         -------
@@ -294,12 +308,13 @@ class PooledResults(WaldInference):
 
         names, result = [str(name) for name in self.model.exog_names], table_classes()["Summary"]()
         result.tables.append(self._header_table(layout))
-        tables = layout._coefficients(self, names, alpha, exponentiate, str(self.model.endog_names))
+        terms = folded(self, levels)
+        tables = layout._coefficients(self, names, alpha, exponentiate, str(self.model.endog_names), terms)
         for table in tables:
             table.widths = (*layout.PARAM_WIDTHS, 9, 7)
         result.tables.extend(tables)
         notes = [self.results[0]._cov.description or self.cov_type, POOLING_NOTE, *self._compared()]
-        notes = [*layout.ratio_notes(self, exponentiate), *notes]
+        notes = [*layout.ratio_notes(self, exponentiate), *notes, *folded_note(self, terms)]
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
         return result
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy.special import chdtrc
 
 from glmclf import registry
 from glmclf.checks import check_choice
@@ -18,6 +19,7 @@ from glmclf.results.hypotheses.chosen import check_formed, places_of
 from glmclf.results.hypotheses.linear import constraints
 from glmclf.results.requires import Needs, requires
 from glmclf.results.tables import frames
+from glmclf.results.tables.numbers import four
 
 if TYPE_CHECKING:
     from glmclf.results.hypotheses.nonlinear import NonlinearTest
@@ -312,6 +314,25 @@ class WaldInference:
         return frames.term_table(
             wald.term_tests(theta, V, terms, omitted=self._omitted, into=into, rank=self._rank, **options)
         )
+
+    @property
+    def _has_joint_tests(self) -> bool:
+        """Whether there are joint Wald tests of parameters."""
+        return bool(self._has_tests)
+
+    def _joint_test(self, at: ndarray) -> tuple[str, float] | None:
+        """Joint Wald test that the parameters at some places are 0: statistic in words, and p-value.
+
+        None where the fit has no tests, NaN where the covariance has not the rank.
+        """
+        if not self._has_joint_tests:
+            return None
+        theta, V, _, into = self._tested_terms()
+        try:
+            statistic = wald.statistic_of(theta, V, at, into, self._rank)
+        except ValueError:
+            statistic = np.nan
+        return f"chi2({len(at)}) = {four(statistic)}", float(chdtrc(len(at), statistic))
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
         """Estimate, covariance, places of each term, and the map into coordinates in which both keep their digits."""

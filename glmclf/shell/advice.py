@@ -17,12 +17,13 @@ def one_line(message: object) -> str:
     """Message on a single line, with options as the shell takes them."""
     from glmclf.errors import escaped
 
-    return in_shell(escaped(" ".join(str(message).split())))
+    return escaped(in_shell(" ".join(str(message).split())), keep="")
 
 
 def in_shell(text: str) -> str:
     """Translate advice from Python's keywords to the shell's options: ``smoothing=.5`` is --smoothing .5."""
     text = text.replace("summary(discriminant=True)", "--discriminant")
+    text = text.replace("summary(levels=True)", "--levels")
     return KEYWORD.sub(lambda found: " ".join([spelled(found["name"]), *value_in_shell(found["value"])]), text)
 
 

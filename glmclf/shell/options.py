@@ -111,6 +111,7 @@ OPTIONS: Mapping[str, ShellOption] = {
     "unknown": _model(
         "HOW", "raise (default) or missing: what a level is that the rows of the fit do not have", NAIVE_BAYES
     ),
+    "levels": ShellOption(None, "print each coefficient of factors of more than 50 levels, too"),
     "margins": ShellOption(None, "print average marginal effects, too"),
     "save": ShellOption("FILE", "write the fit to FILE (json), for glmclf.load() in Python; it holds no row of DATA"),
     "predict": ShellOption(
@@ -273,7 +274,7 @@ def misfit(args: argparse.Namespace) -> str | None:
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:
-        for name in ("margins", "exponentiate", "discriminant"):
+        for name in ("margins", "exponentiate", "discriminant", "levels"):
             if is_given(args, name):
                 return f"{spelled(name)} is for the summary, in place of which --predict prints rows: give --out FILE"
         if args.format not in ("text", "csv"):

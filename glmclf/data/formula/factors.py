@@ -10,7 +10,6 @@ import builtins as python_builtins
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import hashlib
 import pickle
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from numpy import ndarray
 from patsy import PatsyError, Treatment
 from patsy.eval import EvalEnvironment, EvalFactor
 
+from glmclf.caching import cached_property
 from glmclf.data.formula import expressions, operators
 from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.dialects import R_FUNCTIONS
@@ -150,12 +150,12 @@ class Expression:
             return True
         return False
 
-    @functools.cached_property
+    @cached_property
     def looks_across(self) -> bool:
         """Whether the code looks across rows, by the methods and functions that it names."""
         return expressions.looks_across(self.plain)
 
-    @functools.cached_property
+    @cached_property
     def missing_aware(self) -> bool:
         """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
         function of the caller's, or looks across rows."""
@@ -164,7 +164,7 @@ class Expression:
         own = any(map(callable, self.borrowed.values()))
         return own or bool(self.unknown_in_new) or expressions.missing_aware(self.plain)
 
-    @functools.cached_property
+    @cached_property
     def unknown(self) -> str:
         """The first piece of code of which it is not known whether its value in a row is of that row alone."""
         called = any(map(callable, self.borrowed.values()))
@@ -586,17 +586,21 @@ class Factor:
         Columns of a numerical factor; 0 with levels.
     left_out : list
         Levels seen without a row, hence left out.
+    unused : tuple
+        Levels that a column or ``C(g, levels=)`` declares and no row has, in a model where their probability is 0: no
+        error in new rows, but the codes -2, -3, ...
     """
 
     expression: Expression
     levels: list[Any] | None
     width: int
     left_out: list[Any] = field(default_factory=list)
+    unused: tuple[Any, ...] = ()
 
     def values(self, value: Value, *, any_level: bool = False) -> ndarray:
         """(n,) level codes or (n, width) numbers; rows without a value hold -1 or NaN.
 
-        With `any_level` a level that the training rows did not have is no error but no value.
+        With `any_level` a level that the training rows did not have is no error but no value, declared or not.
 
         Raises
         ------
@@ -607,10 +611,13 @@ class Factor:
         if self.levels is None:
             return self._numbers(value)
         data = value.data if value.labelled else _categorise(_only_column(value.data, code))
-        codes, unknown = recode(data, self.levels)
+        codes, unknown = recode(data, [*self.levels, *self.unused] if self.unused else self.levels)
+        if self.unused:
+            n = len(self.levels)
+            codes = np.where(codes < n, codes, -1 if any_level else n - 2 - codes.astype(np.intp))
         if unknown and not any_level:
             error = self._unseen(unknown)
-            error.places = np.flatnonzero((codes < 0) & (np.asarray(data.codes) >= 0))
+            error.places = np.flatnonzero((codes == -1) & (np.asarray(data.codes) >= 0))
             raise error
         return codes
 
@@ -638,6 +645,7 @@ class Factor:
             "transforms": [[name, dict(vars(transform))] for name, transform in e.transforms.items()],
             **({"fixed": list(e.fixed.values())} if e.reductions else {}),
             **({} if e.seen is None else {"across": True}),
+            **({"unused": list(self.unused)} if self.unused else {}),
         }
 
     @classmethod
@@ -670,7 +678,8 @@ class Factor:
             raise DataError(f'the stored numbers of "{expression.code}" are not as many as its code has.')
         expression.fixed = dict(zip(expression.reductions, fixed, strict=True))
         expression.seen = "" if record.get("across") else None  # no digest is stored: all rows are new
-        return cls(expression, record["levels"], record["width"], record["left_out"])
+        unused = tuple(record.get("unused", ()))
+        return cls(expression, record["levels"], record["width"], record["left_out"], unused)
 
     def references(self) -> dict[str, tuple[str, Any]]:
         """The caller's functions and constants by name, as pickle may keep them.

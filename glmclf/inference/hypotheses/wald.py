@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpocon, dpotrf
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.checks import is_number
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from statsmodels.stats.contrast import ContrastResults
 
 CONSTANTS = ("Intercept", "const")
+SURE = 1e-8  # reciprocal condition above which a matrix has full rank, whatever its rounding
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,10 @@ def orthonormal(theta: ndarray, V: ndarray, R: ndarray, q: ndarray) -> tuple[nda
     scale[scale == 0] = 1.0
     A = R * scale
     size = np.abs(A).max(axis=1)
+    if len(theta) == len(R) and ((R != 0).sum(axis=1) == 1).all():  # single coefficients, which are orthogonal
+        at = (R != 0).argmax(axis=1)
+        z = theta[at] / scale[at] - q / A[np.arange(len(R)), at]
+        return z, (V / np.outer(scale, scale))[np.ix_(at, at)]
     Q, L = qr((A / size[:, None]).T, mode="economic", check_finite=False)
     z = Q.T @ (theta / scale)
     if q.any():
@@ -360,6 +366,10 @@ def linear_restrictions(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
         rows = ", ".join(str(i) for i in np.flatnonzero(size == 0))
         raise ValueError(f"row {rows} of the hypothesis is all zeros and restricts no coefficient: leave it out")
     A, b = R / size[:, None], q / size
+    used = R.any(axis=0)
+    lengths = np.diagonal(qr(A[:, used].T, mode="r", check_finite=False)[0])  # those of the loop below
+    if len(lengths) == len(A) and (np.abs(lengths) > 1e-10).all():
+        return R, q
     basis = np.empty_like(A)
     kept: list[int] = []
     for i, row in enumerate(A):
@@ -396,7 +406,12 @@ def quadratic_form(d: ndarray, C: ndarray) -> float:
     scale = np.sqrt(np.maximum(np.diagonal(C), 0.0))
     values = np.zeros(1)
     if (scale > 0).all():
-        values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
+        S = C / np.outer(scale, scale)
+        factor, failed = dpotrf(S, lower=True)
+        if not failed and dpocon(factor, np.abs(S).sum(axis=0).max(), uplo="L")[0] > SURE:
+            z = solve_triangular(factor, d / scale, lower=True, check_finite=False)
+            return float(z @ z)
+        values, vectors = np.linalg.eigh(S)
         rank = int((values > 100 * len(d) * EPS).sum())
     else:
         rank = int((scale > 0).sum())
@@ -474,7 +489,7 @@ def term_tests(
             continue
         columns = columns[here[columns]]
         try:
-            statistic = _of_coefficients(theta, V, columns, into, rank)
+            statistic = statistic_of(theta, V, columns, into, rank)
         except ValueError:
             statistic = math.nan
             failed.append(name)
@@ -494,7 +509,7 @@ def no_joint_test(terms: Sequence[str]) -> str:
     )
 
 
-def _of_coefficients(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None, rank: float) -> float:
+def statistic_of(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None, rank: float) -> float:
     """Statistic of the hypothesis that some coefficients are 0."""
     J = len(columns)
     if not J or not np.isfinite(theta[columns]).all():

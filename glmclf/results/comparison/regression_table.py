@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.codings import told_apart
 from glmclf.results.comparison.compare import fit_names
+from glmclf.results.tables.folding import FoldedTerm, folded
 from glmclf.results.tables.frames import ratio_name
 from glmclf.results.tables.labels import LEVELS, level_labels
 from glmclf.results.tables.numbers import decimal
@@ -142,6 +144,7 @@ def regression_table(
     labels: Mapping[str, str] | str | None = None,
     stats: Sequence[str] | None = None,
     title: str | None = None,
+    levels: bool | None = None,
 ) -> RegressionTable:
     """Table of coefficients of one or more fits side by side, with statistics of each fit below.
 
@@ -173,6 +176,10 @@ def regression_table(
         Which of "model", "reference", "nobs", "events", "llf", "aic", "bic", "prsquared", "cov_type" stand below, in
         this order; by default those that at least one fit has.
     title : str, optional
+    levels : bool, optional
+        Whether each coefficient has a row. By default a term that has more than 50 in one of the fits, such as a factor
+        of hundreds of levels, has one row in all, which says how many levels it has; with False each term of two or
+        more.
 
     Returns
     -------
@@ -243,11 +250,19 @@ def regression_table(
     digits = check_whole("digits", digits, 0, most=15)
     form = _Form(_levels(stars), _interval(intervals), bool(exponentiate), check_alpha(alpha), digits)
     called = fit_names(names, len(fits))
-    texts = _check_labels(labels, fits)
     chosen = _Chosen.of(fits, keep, drop)
+    for term in dict.fromkeys(term.name for fit in fits for term in folded(fit.res, levels)):
+        for fit in fits:
+            fit.fold(term, chosen)
+    texts = _check_labels(labels, fits)
     for fit in fits:
         fit.check_labels(texts, chosen)
     called_rows = told_apart([(fit.owner._design, fit.names) for fit in fits], texts)
+    coefficients = {label for rows in called_rows for label in rows.values()}
+    for fit, rows in zip(fits, called_rows, strict=True):
+        for name, whole in fit.folded.items():
+            label = texts.get(whole.name, whole.name)
+            rows[name] = f"{label} (levels)" if label in coefficients else label
     columns = [fit.columns(form, chosen, rows) for fit, rows in zip(fits, called_rows, strict=True)]
     flat = [column for some in columns for column in some]
     body, stubs = _body(flat, chosen.order(fits, flat, called_rows))
@@ -269,18 +284,35 @@ class _Fit:
         self.levels = getattr(self.res, "_table_levels", None) or getattr(self.res.model, "_equations", None)
         first = res.results[0] if hasattr(res, "results") else self.given
         self.owner = getattr(first, "_parent", first).model
+        self.folded: dict[str, FoldedTerm] = {}  # terms in one row, by each of their coefficients
 
     @property
     def heads(self) -> list[str]:
         """Head of each column: the event, or a level."""
         return [self.owner._response.describe()] if self.levels is None else [plain(level) for level in self.levels]
 
-    @property
+    @cached_property
     def terms(self) -> dict[str, list[str]]:
         """Coefficients by term of the formula."""
         model, names = self.res.model, np.array(self.names, dtype=object)
         terms = getattr(model, "_regressor_terms", None) or model._terms
         return {str(term): names[part].tolist() for term, part in terms.items()}
+
+    @cached_property
+    def term_of(self) -> dict[str, set[str]]:
+        """Terms by coefficient."""
+        found: dict[str, set[str]] = {name: set() for name in self.names}
+        for term, members in self.terms.items():
+            for name in members:
+                found[name].add(term)
+        return found
+
+    def fold(self, name: str, chosen: _Chosen) -> None:
+        """Give the coefficients of a term one row, if the fit has it and none of them is asked for by its name."""
+        for term in folded(self.res, False):
+            members = [self.names[i] for i in term.columns]
+            if term.name == name and not {*members} & {*(chosen.keep or ())}:
+                self.folded |= dict.fromkeys(members, term)
 
     def check_labels(self, labels: Mapping[str, str], chosen: _Chosen) -> None:
         """Refuse labels that call two of the chosen coefficients the same."""
@@ -298,7 +330,11 @@ class _Fit:
         out = []
         for j, head in enumerate(self.heads):
             rows = zip(self.names, table[j * k : (j + 1) * k], gone[j * k : (j + 1) * k], strict=True)
-            cells = {labels[a]: form.cells(row, bool(no)) for a, row, no in rows if chosen.has(self, a)}
+            cells: dict[str, tuple[str, ...]] = {}
+            for name, row, no in rows:
+                if chosen.has(self, name):
+                    term = self.folded.get(name)
+                    cells[labels[name]] = form.cells(row, bool(no)) if term is None else (term.size, "")
             out.append(_Column(head, cells))
         return out
 
@@ -383,7 +419,7 @@ def _check_labels(labels: Mapping[str, str] | str | None, fits: list[_Fit]) -> d
         return {name: text for fit in fits for name, text in level_labels(fit.owner._design, fit.names).items()}
     if labels is not None and not isinstance(labels, Mapping):
         raise ValueError(f'labels={labels!r}: a dict of names and their texts, as {{"x1": "Income"}}, or "levels"')
-    known = list(dict.fromkeys(name for fit in fits for name in fit.names))
+    known = list(dict.fromkeys(name for fit in fits for name in [*fit.names, *(t.name for t in fit.folded.values())]))
     unknown = [name for name in labels or {} if name not in known]
     if unknown:
         found = ", ".join(map(repr, unknown))
@@ -413,7 +449,7 @@ class _Chosen:
     @staticmethod
     def _place(fit: _Fit, name: str, entries: list[str]) -> int | None:
         """Place of the first entry that names a coefficient or its term; None without one."""
-        terms = [term for term, members in fit.terms.items() if name in members]
+        terms = fit.term_of[name]
         return next((i for i, entry in enumerate(entries) if entry == name or entry in terms), None)
 
     def has(self, fit: _Fit, name: str) -> bool:
@@ -544,6 +580,9 @@ def _notes(fits: list[_Fit], names: list[str], form: _Form, chosen: _Chosen) -> 
         notes.append(f"Levels of the response are against different references: {', '.join(pairs)}.")
     for fit, name in zip(fits, names, strict=True):
         notes += [f"{name}: {text}" for text in _remarks(fit)]
+    terms = dict.fromkeys(t.name for fit in fits for name, t in fit.folded.items() if chosen.has(fit, name))
+    if terms:
+        notes.append(f"One row for all coefficients of {', '.join(terms)}: levels=True shows each.")
     hidden = chosen.hidden(fits)
     return [*notes, f"Not shown: {', '.join(hidden)}."] if hidden else notes
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.discriminant.quadratic import products
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance
@@ -133,6 +133,10 @@ class ImpliedLogit(LevelEstimates):
         if self._parent._regularised:
             return self._labelled(np.full(len(self._theta), np.nan))
         return super().pvalues
+
+    @property
+    def _has_joint_tests(self) -> bool:
+        return not self._parent._regularised
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
         return self._theta, _Blocks(self._block), self.model._terms, None

@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.generative.covariances import lr_lda_qda
 from glmclf.inference.hypotheses.wald import check_alpha
+from glmclf.results.tables.folding import LIMITS, FoldedTerm, folded, folded_note
 from glmclf.results.tables.numbers import blank, count, dof, four, number, pvalue, with_se
 from glmclf.results.tables.render import table_classes, width
 from glmclf.results.tables.summary import _coefficients, _facts, moment, shown_names, two_columns
@@ -81,6 +82,7 @@ def summary(
     alpha: float = 0.05,
     discriminant: bool | None = None,
     date: bool = True,
+    levels: bool | None = None,
 ) -> Any:
     """Summary of a fitted generative model.
 
@@ -101,6 +103,8 @@ def summary(
         more than 4 features).
     date : bool
         Whether the header has date and time.
+    levels : bool, optional
+        Whether each coefficient of the implied logit has a row; by default terms of more than 50 stand in one line.
 
     Returns
     -------
@@ -133,10 +137,12 @@ def summary(
     result = table_classes()["Summary"]()
     title = title or f"{type(res.model).__name__} Results"
     result.tables.append(two_columns(_left(context, date), _right(context), title, GENERATIVE_HEADER_WIDTHS))
-    for part in (_tests, _class_tables, _features, _estimates):
+    for part in (_tests, _class_tables, _features, partial(_estimates, levels=levels)):
         result.tables.extend(part(context))
-    if _wants_logit(context, discriminant):
-        result.tables.extend(_logit(context))
+    terms = folded(res.discriminant, levels)
+    if _wants_logit(context, discriminant, terms):
+        result.tables.extend(_logit(context, terms))
+        context.notes += folded_note(res.discriminant, terms)
     facts = _what_was_modelled(context)
     if facts:
         result.tables.append(_facts(facts))
@@ -352,9 +358,8 @@ def _with_se(x: float, se: float, c: _Context | None = None) -> str:
 # -------------------------------------------------------------------------------------------------------- features
 def _features(c: _Context) -> list[Any]:
     """Tables of the contribution of each feature: F-to-remove or family, and likelihood ratio."""
-    hook = getattr(c.res, "_summary_features", None)
-    if hook is not None:
-        return _family_table(c, hook())
+    if hasattr(c.res, "_summary_features"):
+        return _family_table(c)
     if c.law is None or not c.tested:
         return []
     terms = c.res.model._feature_terms
@@ -379,11 +384,13 @@ def _features(c: _Context) -> list[Any]:
     return [_table("feature", ["LR", "df", "P>chi2"], [c.shown(t) for t in table.index], rows, (18, 13, 8, 11))]
 
 
-def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
+def _family_table(c: _Context) -> list[Any]:
     """Table of the features of naive Bayes, a line each."""
-    if len(features) > MAX_ROWS:
-        c.notes.append(f"{len(features)} features are not printed one by one: see term_tests().")
+    p = len(c.res.model.features)
+    if p > MAX_ROWS:
+        c.notes.append(f"{p} features are not printed one by one: see term_tests().")
         return []
+    features = c.res._summary_features()
     tested, remarks = features["LR"].notna().any(), features["note"].astype(bool).any()
     if tested and not c.res._maximum:
         c.notes.append("Likelihood ratios of the features leave the smoothing out.")
@@ -395,15 +402,23 @@ def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
     return [_table("feature", heads, [c.shown(f) for f in features.index], rows, (14, 12, 7, 9, 11, 5, 8))]
 
 
-def _estimates(c: _Context) -> list[Any]:
+def _estimates(c: _Context, levels: bool | None) -> list[Any]:
     """Tables of the parameters of the features' distributions by class, with standard errors."""
-    found = getattr(c.res, "conditionals", {})
-    n = sum(table.shape[1] for table in found.values()) // 2
-    if not found:
+    if not hasattr(c.res, "conditionals"):
         return []
-    if n > MAX_ROWS:
-        c.notes.append(f"{n} estimates a class are not printed: see conditionals.")
+    counts = [len(f.estimates()) for f in c.res._fit.features for _ in range(f.family.p)]
+    sizes = dict(zip(c.res.model.feature_names, counts, strict=True))
+    for name, n in sizes.items():
+        if n > LIMITS[levels]:
+            c.notes.append(
+                f"{c.shown(name)}: {n} estimates a class are not printed: see conditionals, or summary(levels=True)."
+            )
+    n = sum(size for size in sizes.values() if size <= LIMITS[levels])
+    if n > MAX_ROWS and not levels:
+        c.notes.append(f"{n} estimates a class are not printed: see conditionals, or summary(levels=True).")
+    if not n or (n > MAX_ROWS and not levels):
         return []
+    found = {name: table for name, table in c.res.conditionals.items() if sizes[name] <= LIMITS[levels]}
     kinds, lines = {feature.name: feature.kind for feature in c.res.model.features}, []
     for name, table in found.items():
         for word in dict.fromkeys(table.columns.get_level_values(0)):
@@ -420,14 +435,15 @@ def _parameter_label(feature: str, word: str, kind: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------- implied logit
-def _wants_logit(c: _Context, wanted: bool | None) -> bool:
+def _wants_logit(c: _Context, wanted: bool | None, terms: list[FoldedTerm]) -> bool:
     """Whether to print the coefficients; if not, add a note that says where they are."""
     if wanted is not None:
         return bool(wanted)
     law, equations = c.law, len(c.res.levels) - 1
     m = len(c.res.discriminant.model.exog_names) if law is None else size(law)
     quadratic = law is not None and not law.pooled
-    wanted = m <= MAX_QUADRATIC if quadratic else m * equations <= MAX_ROWS
+    rows = m - sum(len(term.columns) - 1 for term in terms)
+    wanted = m <= MAX_QUADRATIC if quadratic else rows * equations <= MAX_ROWS
     if not wanted:
         c.notes.append(
             f"The implied {'quadratic ' if quadratic else ''}logit has {m * equations} coefficients: print them by "
@@ -436,11 +452,11 @@ def _wants_logit(c: _Context, wanted: bool | None) -> bool:
     return wanted
 
 
-def _logit(c: _Context) -> list[Any]:
+def _logit(c: _Context, terms: list[FoldedTerm]) -> list[Any]:
     """Tables of coefficients as of MNLogit, without tests for a regularised fit."""
     fit = c.res.discriminant
     names = fit.model.exog_names if c.xname is None else c.xname
-    tables = _coefficients(fit, [str(name) for name in names], c.alpha, False, c.yname)
+    tables = _coefficients(fit, [str(name) for name in names], c.alpha, False, c.yname, terms)
     if c.res._regularised:
         for table in tables:
             if c.res.cov_type in MODEL_BASED:

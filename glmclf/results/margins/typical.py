@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,14 +13,15 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.table.frame import quoted
-from glmclf.errors import DataError
-from glmclf.inference.margins.averages import Average
+from glmclf.errors import DataError, DerivativeError
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import (
+    Found,
     ObservedRows,
     RowBlock,
     RowsInMemory,
     RowsInParts,
+    Slopes,
     TypicalSums,
     WantedAverage,
     effect_sums,
@@ -76,12 +77,18 @@ class TypicalRows(RowsInMemory):
         other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
         return other
 
-    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
-        found = [lacking(self.source, self.source.outcome.K)] * self.groups
+    def averages_of(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[Found]:
+        lost = lacking(self.source, self.source.outcome.K)
+        found: list[Found] = [[lost] * self.groups for _ in wanted]
         with np.errstate(all="ignore"):
             for some in self._together():
-                for g, average in zip(some, self._averages(some, wanted), strict=True):
-                    found[g] = average
+                for place, answer in enumerate(effect_sums(self.source, self._block(some), wanted, False, len(some))):
+                    averages = found[place]
+                    if isinstance(answer, DerivativeError) or isinstance(averages, DerivativeError):
+                        found[place] = answer if isinstance(answer, DerivativeError) else averages
+                        continue
+                    for g, average in zip(some, answer.averages(), strict=True):
+                        averages[g] = average
         return found
 
     def _together(self) -> Iterator[list[int]]:
@@ -98,18 +105,15 @@ class TypicalRows(RowsInMemory):
         if some:
             yield some
 
-    def _averages(self, some: list[int], wanted: WantedAverage) -> list[Average]:
-        name = wanted.slope
-        raw = self.collapsed(some, self.source.raw)
-        slopes = values = moved = None
-        if name is not None:
-            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
-            values = np.array([float(self.point[g][name]) for g in some])
+    def _block(self, some: list[int]) -> Iterator[RowBlock]:
+        def slopes(name: str) -> Slopes:
             moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
+            raw = self.collapsed(some, lambda table: self.source.raw_slopes(table, name))
+            return Slopes(raw, moved, np.array([float(self.point[g][name]) for g in some]))
+
         offsets = [self.offsets[g] for g in some]
         offset = None if offsets[0] is None else np.concatenate(offsets)
-        block = RowBlock(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
-        return effect_sums(self.source, iter([block]), wanted, False, len(some))[0].averages()
+        yield RowBlock(self.collapsed(some, self.source.raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
 
     def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
         """Averages of raw rows over independent levels, a row a group; each column over its own factors only."""

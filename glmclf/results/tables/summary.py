@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from glmclf.results.tables.folding import FoldedTerm, folded, folded_note
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
 from glmclf.results.tables.labels import LEVELS, level_labels
 from glmclf.results.tables.numbers import count, number, pvalue, ratio
@@ -30,6 +31,7 @@ def summary(
     alpha: float = 0.05,
     exponentiate: bool = False,
     date: bool = True,
+    levels: bool | None = None,
 ) -> Any:
     """Summary of a fitted model.
 
@@ -50,6 +52,8 @@ def summary(
         coef = 0.
     date : bool
         Whether the header has date and time.
+    levels : bool, optional
+        Whether each coefficient has a row; by default terms of more than 50 coefficients stand in one line.
 
     Returns
     -------
@@ -72,10 +76,11 @@ def summary(
         raise ValueError(f"xname= has {len(names)} names for {len(res.params)} coefficients: give one for each")
     result = table_classes()["Summary"]()
     result.tables.append(_header(res, str(yname or res.model.endog_names), title, date))
-    result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names)))
+    terms = folded(res, levels)
+    result.tables.extend(_coefficients(res, names, alpha, exponentiate, str(yname or res.model.endog_names), terms))
     if facts:
         result.tables.append(_facts(facts))
-    notes = [*ratio_notes(res, exponentiate), *res._notes()]
+    notes = [*ratio_notes(res, exponentiate), *res._notes(), *folded_note(res, terms)]
     if notes:
         result.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, start=1))])
     return result
@@ -148,16 +153,29 @@ def two_columns(
     return table
 
 
-def _coefficients(res: Any, names: list[str], alpha: float, exponentiate: bool, yname: str) -> list[Any]:
-    """statsmodels' table of coefficients, one for each equation; one without an estimate shows as (omitted)."""
+def _coefficients(
+    res: Any, names: list[str], alpha: float, exponentiate: bool, yname: str, terms: Sequence[FoldedTerm] = ()
+) -> list[Any]:
+    """statsmodels' table of coefficients, one for each equation; one without an estimate shows as (omitted).
+
+    Those of `terms` stand in one line.
+    """
     cells = res._table_cells if hasattr(res, "_table_cells") else partial(_table_cells, res)
     heads, rows = cells(alpha, exponentiate)
     if exponentiate:
         heads[0] = _ratio_heading(res)
     levels = getattr(res, "_table_levels", None) or getattr(res.model, "_equations", [None])
     k, tables = len(names), []
+    first, inside = {int(t.columns[0]): t for t in terms}, {int(i) for t in terms for i in t.columns}
+    shown = [i for i in range(k) if i in first or i not in inside]
+    stubs = [first[i].name if i in first else names[i] for i in shown]
+    form = ratio if exponentiate else number
     for j, level in enumerate(levels):
-        table = table_classes()["Table"](rows[j * k : (j + 1) * k], heads, names, title=None)
+        lines = {i: t.line(res, j * k, form, exponentiate) for i, t in first.items()}
+        empty = [""] * (len(heads) - 1)
+        some = [(lines[i], *empty) if i in lines else rows[j * k + i] for i in shown]
+        table = table_classes()["Table"](some, heads, stubs, title=None)
+        table.spans = {row: (1, len(heads)) for row, i in enumerate(shown, start=1) if i in lines}
         if level is not None:
             table[0][0].data = f"{yname}={level}"
         table.widths = PARAM_WIDTHS[: 1 + len(heads)]

@@ -42,6 +42,7 @@ class Result:
     def __init__(self, names, theta, se, use_t=False, header=FACTS, notes=(), model=Logit_):
         self.model = model()
         self.model.endog_names, self.model.exog_names = "y", list(names)
+        self.model._design, self.model._terms = None, {}
         self.use_t, self._facts, self._lines = use_t, header, notes
         theta, se = np.asarray(theta, float), np.asarray(se, float)
         self.params, self.bse = pd.Series(theta, names), pd.Series(se, names)
@@ -66,6 +67,7 @@ class Wrapped:
     def __init__(self, fit):
         self._fit = fit
         self.converged = fit.mle_retvals["converged"]
+        fit.model._design, fit.model._terms = None, {}
 
     def __getattr__(self, name):
         return getattr(self._fit, name)
