@@ -623,10 +623,11 @@ class Problem:
         columns are ill-conditioned with it."""
         assert self.mean is not None
         W, G = self.mean
-        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > MAX_FACTORED_SIZE
+        ridge, X = least * self.penalty.ridge.reshape(len(W), -1), self.objective.blocks.arrays[0]
+        large = len(self.coding.places) > MAX_FACTORED_SIZE or isinstance(X, Sparse)
         if G.ndim == 1:
             return KroneckerOfDiagonal(W, G, ridge.mean(axis=0))
-        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
+        if not enough(G + np.diag(ridge.min(axis=0)), X, large):
             return None
         try:
             return Kronecker(W, G, ridge.mean(axis=0))
@@ -948,8 +949,8 @@ class Problem:
 
 def _refuse_to_form(size: int) -> Any:
     raise EstimationError(
-        f"the information of {size:,} coefficients takes {size * size / 2**27:,.0f} GiB and is not formed: there are no "
-        f"standard errors, no effective degrees of freedom and nothing that rests on them of more than "
+        f"the information of {size:,} coefficients takes {size * size / 2**27:,.0f} GiB and is not formed: there are "
+        f"no standard errors, no effective degrees of freedom and nothing that rests on them of more than "
         f"{MAX_FORMED_SIZE:,} coefficients, files included. params, llf, predictions and pickle need none of them; for "
         "inference fit the columns that matter, such as those that a lasso selects"
     )
