@@ -51,6 +51,7 @@ MAX_METRIC_COLUMNS = 3000  # columns up to which a metric of gradients is made o
 MAX_SPARSE_FACTORED = 1000  # columns of a sparse design up to which factoring costs no more than its gradients
 MAX_FORMED_SIZE = 16_384  # coefficients up to which an array of all by all is ever formed: 2 GiB
 MIN_COLUMNS_TO_CHOOSE = 32  # columns below which choosing among them costs more than it saves
+MAX_COLUMNS_AT_ONCE = 400  # columns that are added to those in use before the conditions are looked at again
 MAX_WORKING_SHARE = 0.8  # share of the columns above which all are taken
 MAX_STRONG_RATIO = 1.25  # ratio of two penalties of a path, or what it counts for in the strong rule
 LASSO_ROUNDING = 1e-12  # share of a penalty that is rounding of a score
@@ -541,7 +542,8 @@ class Problem:
         for gradients; `start` are parameters of X, `c` codes them."""
         if not self._too_dear:
             return self._placed(start, c)
-        W, G = self.objective.mean_information(start, diagonal=self.n_columns > MAX_METRIC_COLUMNS)
+        most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
+        W, G = self.objective.mean_information(start, diagonal=self.n_columns > most)
         if isinstance(self.coding, SymmetricCoding):
             W = self.coding.contrasts.T @ W @ self.coding.contrasts
         size = np.outer(np.diag(W), _diagonal(G)).ravel()[self.coding.places]
@@ -623,11 +625,10 @@ class Problem:
         columns are ill-conditioned with it."""
         assert self.mean is not None
         W, G = self.mean
-        ridge, X = least * self.penalty.ridge.reshape(len(W), -1), self.objective.blocks.arrays[0]
-        large = len(self.coding.places) > MAX_FACTORED_SIZE or isinstance(X, Sparse)
+        ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > MAX_FACTORED_SIZE
         if G.ndim == 1:
             return KroneckerOfDiagonal(W, G, ridge.mean(axis=0))
-        if not enough(G + np.diag(ridge.min(axis=0)), X, large):
+        if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
             return None
         try:
             return Kronecker(W, G, ridge.mean(axis=0))
@@ -676,10 +677,11 @@ class Problem:
         e, trace, steps = DeferredEvaluation.at(objective, c), (), 0
         pull = np.abs(e.score) / np.where(lasso > 0, lasso, np.inf)
         ratio = min(float(pull.max()), MAX_STRONG_RATIO)
-        wanted = (c != 0) | (lasso == 0) | (pull >= 2.0 - ratio)
+        used = (c != 0) | (lasso == 0)
+        wanted = used | _most_of(pull, (pull >= 2.0 - ratio) & ~used)
         while True:
             if not working.has(at[wanted]):
-                working.add(at[wanted | (pull >= 2.0 - ratio**2)])
+                working.add(at[wanted | _most_of(pull, (pull >= 2.0 - ratio**2) & ~wanted)])
             chosen = np.isin(at, working.columns)
             part = self._of_working_set(c, chosen, steps)
             found = part._by_newton(c[chosen], held := working.held(np.diag(part._ridge)))
@@ -691,7 +693,7 @@ class Problem:
             wrong = ~chosen & (np.abs(e.score) > lasso * (1 + LASSO_ROUNDING))
             if not wrong.any() or not found.converged:
                 return replace(found, theta=c, evaluation=e, iterations=steps, trace=trace)
-            wanted = chosen | wrong
+            wanted = chosen | _most_of(np.abs(e.score) / np.where(lasso > 0, lasso, np.inf), wrong)
 
     def _of_working_set(self, c: ndarray, chosen: ndarray, steps: int) -> Problem:
         """The problem of the columns in use, whose coefficients are `chosen` of c, the others being 0."""
@@ -954,6 +956,15 @@ def _refuse_to_form(size: int) -> Any:
         f"{MAX_FORMED_SIZE:,} coefficients, files included. params, llf, predictions and pickle need none of them; for "
         "inference fit the columns that matter, such as those that a lasso selects"
     )
+
+
+def _most_of(pull: ndarray, wanted: ndarray) -> ndarray:
+    """Mask of what is wanted, or of the part of it with the largest `pull`, where that is much."""
+    at = np.flatnonzero(wanted)
+    if len(at) > MAX_COLUMNS_AT_ONCE:
+        wanted = np.zeros_like(wanted)
+        wanted[at[np.argpartition(pull[at], -MAX_COLUMNS_AT_ONCE)[-MAX_COLUMNS_AT_ONCE:]]] = True
+    return wanted
 
 
 def _diagonal(G: ndarray) -> ndarray:
