@@ -12,7 +12,6 @@ from glmclf.core.design.sparse import Sparse
 from glmclf.data.design.arrays import Dropped, is_sparse
 from glmclf.errors import DataError
 
-
 MAX_GRAM_COLUMNS = 2000  # sparse columns up to which their gram is formed in a moment
 MAX_ITERATIONS = 1000  # products with sparse columns in the search for a constant in their span
 

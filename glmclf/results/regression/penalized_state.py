@@ -42,7 +42,8 @@ class PenalisedState(FitState):
     def of_fit(cls, found: PenalisedEstimate, spread: str, coordinates: Coordinates) -> PenalisedState:
         """Create the state from the estimate of all columns and the kind of its spread."""
         size = (coordinates.size, coordinates.size)
-        form = partial(np.broadcast_to, np.nan, size) if spread == NONE else partial(getattr, found.spread, "parameters")
+        known = partial(getattr, found.spread, "parameters")
+        form = partial(np.broadcast_to, np.nan, size) if spread == NONE else known
         return cls.of(found, (DeferredCovariance(spread, WORDS[spread], form), []), coordinates)
 
     @classmethod
