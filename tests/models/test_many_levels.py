@@ -277,3 +277,13 @@ def test_hauck_donner_and_likelihood_ratios(monkeypatch, model, formula):
     assert here.sum() == (2 * len(many.model._rows.X.layout.border) if model == "MNLogit" else len(here))
     for j in (1, len(here) - 1):
         assert hauck_donner.lr_pvalue(many, j) == pytest.approx(hauck_donner.lr_pvalue(dense, j), rel=1e-8)
+
+
+@pytest.mark.parametrize("how", [{}, ROBUST[2], ROBUST[8]], ids=lambda how: how.get("cov_type", "nonrobust"))
+def test_predictions_and_joint_tests(monkeypatch, how):
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id", how=how)
+    new = _table().head(40)
+    a, b = (res.get_prediction(new).summary_frame() for res in (dense, many))
+    np.testing.assert_allclose(b, a, rtol=1e-9)
+    a, b = (res.wald_test_terms().table.astype(float) for res in (dense, many))
+    np.testing.assert_allclose(b, a, rtol=1e-7)

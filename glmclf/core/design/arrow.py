@@ -254,9 +254,13 @@ class ArrowColumns(FactorColumns):
         ]
         return plain + self.border.coded
 
+    def fits(self, V: Any) -> bool:
+        """Whether a covariance has the levels of these columns, so that `form` takes rows without expanding them."""
+        return isinstance(V, BlocksPlusLowRank) and V.layout.slots.shape == self.layout.slots.shape
+
     def form(self, M: Any) -> ndarray:
         """Quadratic form x' M x of each row, (n,), M symmetric: blocks of levels plus a low rank, or an array."""
-        if not isinstance(M, BlocksPlusLowRank):
+        if not self.fits(M):
             M = np.asarray(M)
             return np.concatenate([np.einsum("ij,ij->i", a @ M, a) for a in self._expanded_parts()])
         return self.forms(M, 1)[:, 0, 0]
