@@ -87,7 +87,7 @@ class ConstrainedContext(Context):
 
     @property
     def bread(self) -> ndarray:
-        """Q (Q'IQ)^-1 Q' by the observed information."""
+        """Q (Q'IQ)^-1 Q', of the observed information."""
         return self.root @ self.root.T
 
     @property
