@@ -301,3 +301,22 @@ def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
         right = glmclf.Logit.from_formula("y ~ I(x + z) + id", _table()).fit(cov_type=cov_type, **groups)
     assert isinstance(m._rows.X, ArrowColumns)
     np.testing.assert_allclose(res.bse[["x", "z"]], right.bse.iloc[[-1, -1]], rtol=1e-8)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_score_tests_of_added_columns(monkeypatch, model):
+    """Of columns that are apart from those of the fit, and of one that they all but explain."""
+    t = _table().assign(near=_table().x + _table().region + 1e-4 * _table().z)
+    left = "k" if model == "MNLogit" else "y"
+    dense, many = pair(monkeypatch, model, f"{left} ~ x + id", t)
+    for more in ("z", "near"):
+        assert many.score_test(more).statistic == pytest.approx(dense.score_test(more).statistic, rel=1e-7)
+
+
+@pytest.mark.parametrize("impose_null", [True, False])
+@pytest.mark.parametrize("groups", ["id", "day"])
+def test_score_bootstrap(monkeypatch, impose_null, groups):
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id")
+    told = {"groups": groups, "reps": 49, "seed": 1, "multipliers": "webb", "impose_null": impose_null}
+    a, b = (res.score_bootstrap_test("x = 0", **told) for res in (dense, many))
+    assert b.pvalue == a.pvalue and b.statistic == pytest.approx(a.statistic, rel=1e-8)

@@ -57,6 +57,11 @@ class GroupSums:
         below = self.below @ sparse.diags_array(slots.astype(float))
         return GroupSums(self.layout.narrowed(keep), self.top[:, keep[self.layout.border]], below)
 
+    def __matmul__(self, M: ndarray) -> ndarray:
+        """Product with a matrix (p, c), (groups, c)."""
+        border, levels = self.layout.gather(M)
+        return self.top @ border + self.below @ levels.reshape(-1, M.shape[1])
+
     def outer_products(self) -> ArrowMatrix | OuterProducts:
         """Sum of the groups' outer products: an arrow matrix where no group has rows of two levels.
 

@@ -17,6 +17,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import FactorColumns, SubtermColumns
 from glmclf.core.design.pieces import from_pieces
@@ -65,6 +66,8 @@ def beside(X: Columns, Z: ndarray) -> Columns:
 
 def apart(X: Columns, Z: ndarray) -> ndarray:
     """Columns Z less what those of X explain of them, where that is nearly all; beside X they say the same."""
+    if isinstance(X, ArrowColumns):
+        return _apart_of_levels(X, Z)
     k, both = X.shape[1], beside(X, Z)
     G = both.gram(np.ones(X.shape[0]))
     scale = np.sqrt(np.diag(G))
@@ -77,6 +80,15 @@ def apart(X: Columns, Z: ndarray) -> ndarray:
     left = Product(both, T, True)
     starts = range(0, len(Z), left.block_size)
     return np.vstack([left[start : start + left.block_size].X for start in starts])
+
+
+def _apart_of_levels(X: ArrowColumns, Z: ndarray) -> ndarray:
+    """As `apart`, without an array of all pairs of columns, and with a second step for the digits."""
+    factor, length = X.gram(np.ones(X.shape[0])).factor(), (Z * Z).sum(axis=0)
+    left = Z - np.column_stack([X @ b for b in factor.solve(X.times(Z)).T])
+    if ((left * left).sum(axis=0) > Z_APART * length).all():
+        return Z
+    return left - np.column_stack([X @ b for b in factor.solve(X.times(left)).T])
 
 
 class RowLengths:

@@ -67,7 +67,7 @@ def _under_the_null(res: Any, R: ndarray, q: ndarray, codes: Any, G: int) -> tup
         raise ValueError("score_bootstrap_test: the fit under the hypothesis did not converge. Use fit(maxiter=...)")
     objective, theta, e, A, tested = across(null, res, expected=False)
     context = Context(objective, theta, e, res.nobs, res.model._frequency)
-    u = context.cluster_sums(codes, G) @ A @ orthogonal(A.T @ e.information @ A, tested).T
+    u = context.cluster_sums(codes, G) @ (A @ orthogonal(A.T @ e.information @ A, tested).T)
     return context, u, u.sum(axis=0)
 
 
@@ -88,5 +88,5 @@ def _at_the_estimate(res: Any, R: ndarray, q: ndarray, codes: Any, G: int) -> tu
     theta, _, wide = res._coordinates(R)
     objective, narrow = res._objective(), res._state.narrow_centred.fit
     context = Context(objective, narrow.theta, narrow.evaluation, res.nobs, res.model._frequency)
-    S, T = context.cluster_sums(codes, G) * objective.unit, context.root
-    return context, S @ T @ (wide[:, res._state.places] @ T).T, wide @ theta - q
+    influence = objective.unit * (context.bread @ wide[:, res._state.places].T)
+    return context, context.cluster_sums(codes, G) @ influence, wide @ theta - q
