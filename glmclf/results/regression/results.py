@@ -346,6 +346,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         """Notes of the summary."""
         from glmclf.results.diagnostics.accuracy import digit_notes
         from glmclf.results.diagnostics.hauck_donner import hauck_donner_notes
+        from glmclf.results.diagnostics.incidental import incidental_notes
 
         notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._state.estimate.notes]
         if self.separation is not None:
@@ -354,7 +355,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
                 f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
-        notes += [*self._omitted_notes(), *hauck_donner_notes(self), *digit_notes(self)]
+        notes += [*self._omitted_notes(), *incidental_notes(self), *hauck_donner_notes(self), *digit_notes(self)]
         if not self.converged:
             notes.append(
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "
