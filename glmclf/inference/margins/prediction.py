@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg.lapack import dpocon, dpotrf
 
 from glmclf.checks import check_choice
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.numerics.constants import EPS
-from glmclf.inference.hypotheses.wald import critical_value
+from glmclf.inference.hypotheses.wald import SURE, critical_value
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
@@ -24,11 +26,14 @@ ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are 
 class LinearErrors:
     """Standard errors of linear predictors X theta, the square roots of x' V x, of rows that come in blocks.
 
+    Those of factors, of which no row is expanded, are sums of blocks of V by the cells of the rows.
+
     Parameters
     ----------
     V : (k, k) ndarray
-        Covariance of theta, factored once. A coefficient without one (NaN) makes those rows NaN in which its column is
-        not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative variance are NaN.
+        Covariance of theta, factored once, when first needed. A coefficient without one (NaN) makes those rows NaN in
+        which its column is not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative
+        variance are NaN.
 
     Examples
     --------
@@ -39,27 +44,48 @@ class LinearErrors:
     """
 
     def __init__(self, V: ndarray):
-        self._here = np.isfinite(np.diagonal(V))
-        self._root, self._sign = _root(V[np.ix_(self._here, self._here)])
+        self._V, self._here = V, np.isfinite(np.diagonal(V))
 
-    def __call__(self, X: ndarray) -> ndarray:
+    @cached_property
+    def _factored(self) -> tuple[ndarray, ndarray]:
+        return _root(self._V[np.ix_(self._here, self._here)])
+
+    def __call__(self, X: ndarray | FactorColumns) -> ndarray:
         """Standard errors of rows to predict, (n,), non-negative or NaN; a row with NaN gives NaN."""
-        here, se = self._here, np.empty(len(X))
+        variance = self.variances(X)
+        return np.sqrt(np.where(variance >= 0, variance, np.nan))
+
+    def variances(self, X: ndarray | FactorColumns) -> ndarray:
+        """Squares of the standard errors, (n,); negative where V has such a direction."""
+        if isinstance(X, FactorColumns):
+            return self._by_cells(X)
+        here, variance = self._here, np.empty(len(X))
+        root, sign = self._factored
         for start in range(0, len(X), ROWS_AT_A_TIME):
             block = X[start : start + ROWS_AT_A_TIME]
-            part = (block if here.all() else block[:, here]) @ self._root
-            variance = (part * part) @ self._sign
-            se[start : start + ROWS_AT_A_TIME] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+            part = (block if here.all() else block[:, here]) @ root
+            variance[start : start + ROWS_AT_A_TIME] = (part * part) @ sign
         if not here.all():
-            se[(X[:, ~here] != 0).any(axis=1)] = np.nan
-        return se
+            variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
+        return variance
+
+    def _by_cells(self, X: FactorColumns) -> ndarray:
+        here = self._here
+        if here.all():
+            return X.form(self._V)
+        uses = X.form(np.diag((~here).astype(float)))
+        return np.where(uses > 0, np.nan, X.form(np.where(here & here[:, None], self._V, 0.0)))
 
 
 def _root(V: ndarray) -> tuple[ndarray, ndarray]:
     """L and signs s with V = L diag(s) L'; s is 1, and -1 for a direction of negative variance beyond rounding."""
     scale = np.sqrt(np.abs(np.diagonal(V)))
     divisor = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(V / np.outer(divisor, divisor))
+    S = V / np.outer(divisor, divisor)
+    factor, failed = dpotrf(S, lower=True)
+    if not failed and dpocon(factor, np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")[0] > SURE:
+        return scale[:, None] * factor, np.ones(len(V))
+    values, vectors = np.linalg.eigh(S)
     values[np.abs(values) < len(V) * EPS] = 0.0
     return scale[:, None] * vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
 

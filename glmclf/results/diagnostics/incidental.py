@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-MIN_OBSERVATIONS = 20.0  # a level: with fewer the other coefficients of a logit are biased by some seven per cent or more
+MIN_OBSERVATIONS = 20.0  # a level: with fewer the other coefficients of a logit are biased by 7 % or more
 MIN_LEVELS = 20  # of a factor: with fewer, few observations a level are a small sample and nothing else
 
 
@@ -15,7 +15,8 @@ def incidental_notes(res: Any) -> list[str]:
 
     The error of a level's own coefficient does not vanish with more levels, and the others take a part of it: with T
     observations a level those of a logit are too large by a factor of 1 + 1/(T - 1), 2 for T = 2 exactly (Andersen
-    1973), or somewhat more (in the design of Greene 2004 by 1.35 for T = 5, 1.16 for 10, 1.07 for 20), of a probit by more.
+    1973), or somewhat more (in the design of Greene 2004 by 1.35 for T = 5, 1.16 for 10, 1.07 for 20), of a probit
+    by more.
     """
     state, model, sizes = res._state, res.model, {}
     if state.penalised or state.estimate.bias_reduction:

@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
@@ -264,13 +265,19 @@ class BinaryResults(
         X, eta, index = self._linear(newdata, offset)
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
-        V = self._cov.matrix
-        errors = LinearErrors(V)
-        parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
-        se = np.concatenate(parts) if parts else np.zeros(0)
+        variance = self._predictor_variances(X)
+        se = np.sqrt(np.where(variance >= 0, variance, np.nan))
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
         return PredictionResults(Prediction(eta, se, self.model.link, which), index)
+
+    def _predictor_variances(self, X: Columns | Product) -> ndarray:
+        """Variances of the linear predictors of rows in the fit's coordinates, (n,)."""
+        variances = LinearErrors(self._cov.matrix).variances
+        if isinstance(X, FactorColumns):
+            return np.concatenate([np.zeros(0), *(variances(x) for (x,) in Blocks(X, size=X.block_size))])
+        parts = (variances(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X)))
+        return np.concatenate([np.zeros(0), *parts])
 
     def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
         """Predictions of another prevalence; log-odds have variance g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
@@ -278,8 +285,7 @@ class BinaryResults(
         from glmclf.results.regression.prevalence import share_covariance
 
         c, s = share_covariance(self)
-        V = self._cov.matrix
-        var = np.concatenate([np.zeros(0), *[np.einsum("ni,ij,nj->n", x, V, x) for x in _arrays(X)]])
+        var = self._predictor_variances(X)
         with_shares = np.concatenate([np.zeros(0), *[x @ c[:, 0] for x in _arrays(X)]])
         terms = self.model.link.terms(eta)
         g = terms.r1 + terms.r0

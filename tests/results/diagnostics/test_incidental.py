@@ -65,8 +65,8 @@ def test_observations_are_counted_not_rows():
     assert WORDS in notes(Logit.from_formula("y ~ x + g", data, weights="w").fit())
     counts = pd.DataFrame({"g": data.g, "x": data.x, "yes": data.y + 1, "no": 3 - data.y})
     assert WORDS not in notes(Logit.from_formula("yes + no ~ x + g", counts).fit())  # 24 trials a level
-    few = counts.assign(no=1)
-    assert "24 levels of 15 observations" in notes(Logit.from_formula("yes + no ~ x + g", few.assign(yes=[1, 2] * 72)).fit())
+    few = counts.assign(no=1, yes=[1, 2] * 72)
+    assert "24 levels of 15 observations" in notes(Logit.from_formula("yes + no ~ x + g", few).fit())
 
 
 def test_kept_without_rows(tmp_path):
