@@ -18,9 +18,8 @@ from glmclf import datasets, plots
 
 LAYERS = ["errors", "checks", "registry", "core", "inference", "data", "results", "models"]
 OUTSIDE = {"formula", "datasets", "__main__", "shell", "plots", "sklearn"}  # on top of the layers, or beside them
-LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "tqdm"}
+LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "statsmodels", "tqdm"}
 LAZY_PARTS = {"scipy.stats", "scipy.optimize"}
-STATSMODELS_AT_THE_TOP = {"statsmodels.base.wrapper", "statsmodels.tools.sm_exceptions"}
 ARRAYS_ONLY = {"core", "inference"}
 # modules that nothing imports but who asks for them: the package at their top
 AT_THE_TOP = {"sklearn": {"sklearn"}, "data/source/dask_columns": {"dask"}}
@@ -124,8 +123,7 @@ def test_heavy_packages_are_imported_where_they_are_used(repository):
         for name in at_the_top:
             lazy = LAZY - AT_THE_TOP.get(module, set())
             heavy = name.split(".")[0] in lazy or any(name == p or name.startswith(p + ".") for p in LAZY_PARTS)
-            sm = name.startswith("statsmodels") and not any(name.startswith(s) for s in STATSMODELS_AT_THE_TOP)
-            if heavy or sm:
+            if heavy:
                 wrong.append(f"{module} imports {name} at the top")
     assert not wrong, wrong
 
@@ -236,7 +234,7 @@ def test_what_import_glmclf_loads(loaded):
 def test_a_fit_and_its_summary_load_no_scipy_stats(loaded):
     found = loaded("a fit")
     assert "glmclf.core.fit.solvers" in found
-    for name in ["scipy.stats", "matplotlib", "sklearn", "statsmodels.api"]:
+    for name in ["scipy.stats", "matplotlib", "sklearn", "statsmodels.tools", "polars"]:
         assert name not in found, f"a fit loads {name}"
 
 

@@ -18,7 +18,6 @@ from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
-from glmclf.core.likelihood.objective import DeferredEvaluation
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import RowsElsewhereError
@@ -156,8 +155,10 @@ class Regularization(Inputs):
         squared entries) is fitted without it, by limited-memory BFGS in the metric that the information has without
         slopes, to the same accuracy. With more than 3,000 coefficients the information is formed when something that
         needs it is first asked for: `bse`, `cov_params`, `df_model` and what follows from them (`summary`, `aic`,
-        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then. A lasso and an elastic net form it in
-        every step, which suits some hundred coefficients.
+        `get_prediction`, `save`, `remove_data`). The `edf` of a path is NaN then. A lasso and an elastic net form it of
+        the columns in use: those with a coefficient and those whose score says that they may need one (the strong rule
+        of Tibshirani et al. 2012), until the conditions for a maximum hold for all; it is kept along a path, and
+        corrected by what gradients show, as long as that is the shorter way.
 
         References
         ----------
@@ -348,6 +349,8 @@ class Regularization(Inputs):
             found = self._finished(problem, fit)
             self._check_free(wanted, found, problem, columns, usual)
             found = self._refitted(problem, fit, found, columns) if refit else found
+            if not found.fit.evaluation.dear:
+                _ = found.fit.evaluation.information  # formed while the rows are there
             return self._moved_back(found, shift, len(columns))
 
         found: Any
@@ -389,7 +392,7 @@ class Regularization(Inputs):
         spread = REFIT if refit else NONE if without else POSTERIOR
         if refit:
             warn(WORDS[REFIT], InferenceWarning)
-        method = "limited-memory BFGS" if isinstance(found.inner, DeferredEvaluation) else "proximal Newton"
+        method = "limited-memory BFGS" if found.inner.dear else "proximal Newton"
         results = self._penalized_results_class(self, PenalisedState.of_fit(found, spread, coordinates), method)
         return results._prepared()
 
@@ -421,7 +424,7 @@ class Regularization(Inputs):
             return
         assert found.inner is not None
         objective: Any = problem.objective
-        if isinstance(found.inner, DeferredEvaluation):  # the objective of the unpenalised columns alone
+        if found.inner.dear:  # the objective of the unpenalised columns alone
             before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
             loose = loose[free]
         else:

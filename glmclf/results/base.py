@@ -37,6 +37,16 @@ def times_of(rows: Any, frequency: bool) -> ndarray:
     return rows.weights.astype(int)
 
 
+def codes_of_clusters(model: Any, groups: Any, what: str) -> Any:
+    """Clusters of the rows by one grouping; `what` is what wants them, in messages."""
+    found = model._groups(groups)
+    if len(found.codes) > 1:
+        raise NotImplementedError(f"{what} draws the clusters of one grouping; there are {' and '.join(found.names)}")
+    if found.codes[0].max() < 1:
+        raise ValueError(f"{what}: {found.names[0]} has one group only, and two are needed at least")
+    return found.codes[0]
+
+
 class Results(WaldInference):
     """Base class of results: summary, information criteria, other covariances, save and load, remove_data."""
 

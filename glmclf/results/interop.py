@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -16,28 +17,47 @@ class NamesStatsmodels(type):
 
 
 class _Parent:
-    """Placeholder for statsmodels' class until the first result, as `import glmclf` does not load statsmodels."""
+    """Placeholder for statsmodels' class until somebody has loaded statsmodels."""
+
+
+def _adopted() -> bool:
+    """Make statsmodels' class the parent of results where it is loaded; whether that was to be done."""
+    loaded = sys.modules.get("statsmodels.base.wrapper")
+    wrapper = getattr(loaded, "ResultsWrapper", None)  # None while the module is being loaded
+    if wrapper is None or StatsmodelsStyle.__bases__ != (_Parent,):
+        return False
+    StatsmodelsStyle.__bases__ = (wrapper,)
+    return True
 
 
 class StatsmodelsStyle(_Parent):
     """Base class of results with one equation, in the form in which other packages read statsmodels' results.
 
-    The first result makes statsmodels' ResultsWrapper the parent, which is how stargazer knows results; nothing is
-    wrapped: attributes are plain ones.
+    The parent is statsmodels' ResultsWrapper, which is how stargazer knows results, once that class is loaded: nobody
+    can ask for it before. Nothing is wrapped: attributes are plain ones.
     """
 
     __getattribute__ = object.__getattribute__
     __dir__ = object.__dir__
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        if StatsmodelsStyle.__bases__ == (_Parent,):
-            from statsmodels.base.wrapper import ResultsWrapper
-
-            StatsmodelsStyle.__bases__ = (ResultsWrapper,)
+        _adopted()
         return object.__new__(cls)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _adopted()  # before pickle reads `__class__`, which has to be the class itself
+        return object.__reduce_ex__(self, protocol)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """Class of the result; `isinstance`, which reads this where the parents are others, sees the new parent."""
+        cls: Any = type(self)
+        if not _adopted():
+            return cls
+        return type(cls)(cls.__name__, (cls,), {name: getattr(cls, name) for name in ("__module__", "__qualname__")})
 
     @property
     @requires()

@@ -74,6 +74,44 @@ def test_constrained_estimate(toy):
     assert_allclose(found, small.score_test("z"), rtol=1e-8)
 
 
+@pytest.mark.parametrize("name", ["Logit", "Probit"])
+def test_constraints_with_either_information(toy, name):
+    """s' I^-1 s at the constrained estimate, with statsmodels' score and Hessian, or X'WX of GLM's weights."""
+    model = getattr(glmclf, name).from_formula("y ~ x + z + v", toy)
+    res = model.fit_constrained("x = z, v = 0.2")
+    X = sm.add_constant(toy[["x", "z", "v"]])
+    theirs = getattr(sm, name)(toy.y, X)
+    s = theirs.score(res.params.to_numpy())
+    link = getattr(sm.families.links, name)()
+    eta = X.to_numpy() @ res.params.to_numpy()
+    mu = link.inverse(eta)
+    fisher = (X.T * (link.inverse_deriv(eta) ** 2 / (mu * (1 - mu)))) @ X.to_numpy()
+    for information, A in (("observed", -theirs.hessian(res.params.to_numpy())), ("expected", fisher.to_numpy())):
+        expected = s @ np.linalg.solve(A, s)
+        assert_allclose(res.constraint_test("score", information=information).statistic, expected, rtol=1e-7)
+        found = model.fit().score_test(
+            params_constrained=res.params, k_constraints=2, information=information
+        )
+        assert_allclose(found.statistic, expected, rtol=1e-7)
+    assert res.constraint_test("score") == res.constraint_test("score", information="expected")
+    with pytest.raises(ValueError, match='it is for test="score"'):
+        res.constraint_test("lr", information="observed")
+    with pytest.raises(ValueError, match="information='fisher'"):
+        res.constraint_test("score", information="fisher")
+
+
+def test_both_informations_of_a_multinomial_logit_are_one(toy):
+    model = glmclf.MNLogit.from_formula("k ~ x + z", toy)
+    res = model.fit_constrained("yb_x = yc_x")
+    tests = [res.constraint_test("score", information=kind) for kind in ("expected", "observed")]
+    tests += [
+        model.fit().score_test(params_constrained=res.params, k_constraints=1, information=kind)
+        for kind in ("expected", "observed")
+    ]
+    for found in tests:
+        assert_allclose(found, tests[0], rtol=1e-9)
+
+
 def test_robust_does_not_depend_on_the_unit_of_weights(toy):
     w = np.random.default_rng(0).uniform(0.5, 2, len(toy))
     a, b = (glmclf.Logit.from_formula("y ~ x", toy, weights=c * w).fit().score_test("z") for c in (1.0, 7.0))

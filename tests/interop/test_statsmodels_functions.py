@@ -1,12 +1,17 @@
 """statsmodels' functions that take any results: pairwise tests of a factor, sandwich covariances."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import references
 from numpy.testing import assert_allclose
+from statsmodels.base.wrapper import ResultsWrapper
 from statsmodels.stats import contrast, sandwich_covariance
 
 import glmclf
+from glmclf.results import interop
 
 FORMULAS = ["low ~ C(race) + age", "low ~ C(race, Sum) + age", "low ~ age + C(race, Treatment(3)) + smoke"]
 
@@ -53,3 +58,34 @@ def test_sandwich_covariances():
     factor = 27 / 26 * 188 / (189 - len(res.params))  # G / (G-1) (n-1) / (n-p), in both
     assert_allclose(clusters, res.with_cov("cluster", groups=groups).cov_params(), **close)
     assert_allclose(clusters / sandwich_covariance.cov_cluster(res, groups, use_correction=False), factor)
+
+
+ASKED_FIRST = {
+    "isinstance": lambda res: isinstance(res, ResultsWrapper),
+    "isinstance of another": lambda res: isinstance(res, dict),
+    "name": lambda res: res.__class__.__name__ == type(res).__name__,
+    "dir": dir,
+    "pickle": lambda res: pickle.loads(pickle.dumps(res)),
+    "pickle in Python": lambda res: pickle._loads(pickle._dumps(res)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+
+
+@pytest.mark.parametrize("first", ASKED_FIRST)
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_results_made_before_statsmodels_was_loaded(first, model):
+    """They are its results for whoever asks, whatever was done with them first, and stay of one class."""
+    _, data = references.reference("birthwt__logit")
+    res = getattr(glmclf, model).from_formula("low ~ age + smoke", data).fit()
+    res = res if model == "Logit" else res.equations[1]
+    cls = type(res)
+    interop.StatsmodelsStyle.__bases__ = (interop._Parent,)
+    assert not issubclass(cls, ResultsWrapper)
+    found = ASKED_FIRST[first](res)
+    if first in ("isinstance", "name"):
+        assert found
+    elif "copy" in first or "pickle" in first:
+        assert type(found) is cls and found.params.equals(res.params)
+    assert isinstance(res, ResultsWrapper) and res.__class__ is type(res) is cls
+    assert type(pickle.loads(pickle.dumps(res))) is cls and issubclass(cls, ResultsWrapper)

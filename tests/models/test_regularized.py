@@ -66,6 +66,36 @@ CV = {
 }
 
 
+# R 4.2.2, glmnet 4.1-6, thresh=1e-20: glmnet(X, y, family="binomial", alpha=L1_wt, lambda=c(.1,.05,.02,.01,.005),
+# standardize=FALSE), X and y of `many_columns`: coefficients that are not 0 and the sum of their absolute values, with
+# the intercept, by lambda; then the intercept and the coefficients of columns 2, 5, 30 and 60 at the last.
+MANY = {
+    1.0: (
+        [2, 4, 12, 25, 42],
+        [0.47145579062, 1.04429303831, 2.46027664616, 4.25135742294, 6.41635825212],
+        [-0.0819089435391, 1.0716383682331, -0.8990062612887, 0.4163778306874, -0.0823765213897],
+    ),
+    0.5: (
+        [5, 11, 26, 44, 50],
+        [0.802980419763, 1.796742796993, 3.787903080030, 5.824508491271, 7.731354984018],
+        [-0.0825217875577, 1.0934113707435, -0.9273436231560, 0.4447908085982, -0.1156302308800],
+    ),
+}
+# glmnet(X, factor(1 + (i * 104729) %% 3), family="multinomial", lambda=c(.02,.01,.005)): slopes of each class
+MANY_BY_CLASS = (
+    [[2, 0, 0], [2, 2, 0], [8, 2, 1]],
+    [[0.191223006699, 0, 0], [0.366878260068, 0.0587340612394, 0], [0.515059665089, 0.1296110405512, 0.025655728874]],
+)
+
+
+def many_columns():
+    """i = 1, ..., 300, and 60 columns round(10 sin(i sqrt(j)) + 3 sin(i sqrt(2))) / 10 beside a constant."""
+    i, j = np.arange(1, 301), np.arange(1, 61)
+    X = np.round(10 * np.sin(i[:, None] * np.sqrt(j)) + 3 * np.sin(i * np.sqrt(2))[:, None]) / 10
+    y = (i * 7919) % 13 + 3 * X[:, 1] - 2 * X[:, 4] + X[:, 29] > 6
+    return i, y.astype(float), np.column_stack([np.ones(300), X])
+
+
 def pima():
     return references.reference("pima_tr__logit_ridge")[1]
 
@@ -130,6 +160,57 @@ def test_grid_of_glmnet():
     close(lasso[:2], [7.1702, 6.5332191939], 1e-10)
     close(ridge[[0, 1, -1]], [7170.2, 6533.2191939, 0.7170200], 1e-10)
     assert len(lasso) == len(ridge) == 100
+
+
+@pytest.mark.parametrize("L1_wt", MANY)
+def test_path_of_many_columns_of_glmnet(L1_wt):
+    _, y, X = many_columns()
+    nonzero, sizes, last = MANY[L1_wt]
+    path = Logit(y, X).fit_regularized(alphas=[0.1, 0.05, 0.02, 0.01, 0.005], L1_wt=L1_wt)
+    B = path.params.to_numpy()
+    assert (B != 0).sum(axis=1).tolist() == nonzero
+    close(np.abs(B).sum(axis=1), sizes, 1e-9)
+    close(B[-1, [0, 2, 5, 30, 60]], last, 1e-9)
+
+
+def test_softmax_path_of_many_columns_of_glmnet():
+    i, _, X = many_columns()
+    model = MNLogit(1 + (i * 104729) % 3, X)
+    path = model.fit_regularized(alphas=[0.02, 0.01, 0.005], L1_wt=1.0, symmetric=True)
+    B = path.params.to_numpy().reshape(3, 3, 61)[:, :, 1:]
+    assert (B != 0).sum(axis=2).tolist() == MANY_BY_CLASS[0]
+    close(np.abs(B).sum(axis=2), MANY_BY_CLASS[1], 1e-8, 1e-11)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"weights": "w"}, {"freq_weights": "w"}, {"offset": "o"}])
+@four
+def test_optimality_on_paths_of_many_columns(model, keywords):
+    """From one to nearly sixty columns, as a path and with a penalty of its own for each, one without."""
+    i, y, X = many_columns()
+    y = 1 + (i * 104729) % 3 + (X[:, 2] > 0.8) if model == "MNLogit" else y
+    given = {"w": 1 + (i * 31) % 4, "o": np.cos(i)}
+    m = getattr(glmclf, model)(y, X, **{name: given[value] for name, value in keywords.items()})
+    n = 300 if not keywords or "offset" in keywords else given["w"].sum()
+    ones, factor = np.append(0.0, np.ones(60)), 1 + np.arange(61) % 3 / 2
+    factor[[0, 7]] = 0
+
+    def nonzero(b, alpha, L1_wt):
+        """Nonzero coefficients of a fit that meets the conditions."""
+        b = b.reshape(-1, 61)
+        s = m.score(b.ravel()).reshape(b.shape) / n - alpha * (1 - L1_wt) * b
+        lasso = alpha * L1_wt
+        off = np.where(b != 0, np.abs(s - lasso * np.sign(b)), np.maximum(np.abs(s) - lasso, 0))
+        assert off.max() < 1e-9
+        return (b != 0).any(axis=0).sum()
+
+    for L1_wt in (1.0, 0.7):
+        path = m.fit_regularized(alphas=0.1 * 0.25 ** np.arange(4), L1_wt=L1_wt)
+        found = [nonzero(b, alpha * ones, L1_wt) for alpha, b in zip(path.alphas, path.params.to_numpy(), strict=True)]
+        assert found[0] < 10 and found[-1] > 48 and sorted(found) == found
+        for alpha in (0.05, 0.01):
+            wanted = alpha * factor if model != "MNLogit" else np.outer(alpha * factor, np.ones(m.J - 1))
+            res = quiet(m, wanted, L1_wt)
+            nonzero(res.params.to_numpy().ravel(order="F"), alpha * factor, L1_wt)
 
 
 def log_likelihood(name, eta, y):
@@ -519,6 +600,7 @@ OF_A_MAXIMUM = {
     *("llr", "llr_pvalue", "compare_lr_test", "anova", "wald_test_terms", "score_test", "linktest", "compare_vuong"),
     *("gof_test", "information_matrix_test", "get_influence", "with_cov", "rebase", "level_contrasts", "combine_test"),
     *("iia_test", "equations", "hauck_donner", "constraint_test", "digits", "refit"),
+    "score_bootstrap_test",
 }
 AFTER_REFIT = {"tvalues", "pvalues", "t_test", "wald_test", "f_test", "nonlinear_test", "t_test_pairwise"}
 

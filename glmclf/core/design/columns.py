@@ -34,7 +34,10 @@ def reordered(X: Columns, *columns: ndarray) -> Columns:
     """Select some columns of the same rows, group after group; those of a group in ascending order."""
     if isinstance(X, FactorColumns):
         return from_pieces([piece for group in columns for piece in _some_pieces(X, group)], X.shape[0])
-    return type(X)(X.X[:, np.concatenate(columns)])
+    chosen = np.concatenate(columns)
+    if isinstance(X, Dense) and X.X.flags.f_contiguous:  # columns whole, as they lie there
+        return Dense(X.X.T.take(chosen, axis=0).T)
+    return type(X)(X.X[:, chosen])
 
 
 def _some_pieces(X: FactorColumns, columns: ndarray) -> Iterator[SubtermColumns]:

@@ -72,7 +72,7 @@ class Estimate:
         e, score = self.fit.evaluation, coordinates.spread(self.fit.evaluation.score)
         evaluation: Evaluation
         if isinstance(e, DeferredEvaluation):
-            evaluation = DeferredEvaluation(e.value, score, partial(_wide_information, e, coordinates))
+            evaluation = DeferredEvaluation(e.value, score, partial(_wide_information, e, coordinates), e.dear)
         else:
             evaluation = Evaluation(e.value, score, coordinates.wide(e.information))
         fit = replace(self.fit, theta=coordinates.spread(self.fit.theta), evaluation=evaluation)

@@ -23,6 +23,11 @@ class DerivedObjective:
         self.likelihood, self.blocks, self.unit = objective.likelihood, objective.blocks, objective.unit
         self.canonical, self.n = objective.canonical, objective.n
 
+    @property
+    def cost(self) -> float:
+        """Cost of a pass with the information in passes for the gradient."""
+        return self.objective.cost
+
 
 class Restricted(DerivedObjective):
     """Base class of objectives as functions of parameters eta, of which their own are an affine map.

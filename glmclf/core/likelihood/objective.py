@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -31,6 +32,8 @@ class Evaluation(Summed):
     score: ndarray
     information: ndarray
 
+    dear = False  # whether the information is not to be formed before somebody needs it
+
     @cached_property
     def factor(self) -> CholeskyFactor:
         """Cholesky factor of the information."""
@@ -53,10 +56,17 @@ class DeferredEvaluation(Evaluation):
         As of an `Evaluation`.
     form : callable
         Without arguments; gives the information.
+    dear : bool
     """
 
-    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray]):
-        self.__dict__.update(value=value, score=score, form=form)
+    def __init__(self, value: float, score: ndarray, form: Callable[[], ndarray], dear: bool = True):
+        self.__dict__.update(value=value, score=score, form=form, dear=dear)
+
+    @classmethod
+    def at(cls, objective: Any, theta: ndarray) -> DeferredEvaluation:
+        """Evaluation of an objective by its gradient alone, until its (observed) information is asked for."""
+        e = objective.gradient(theta)
+        return cls(e.value, e.score, lambda: objective(theta, False).information, dear=False)
 
     @cached_property
     def information(self) -> ndarray:
@@ -179,6 +189,11 @@ class Objective:
     def n(self) -> int:
         """Number of rows."""
         return self.blocks.n
+
+    @property
+    def cost(self) -> float:
+        """Cost of a pass with the information in passes for the gradient, as measured."""
+        return 1.5 + self.blocks.arrays[0].shape[1] / 25.0
 
     def every(self, step: int) -> Objective:
         """The objective of every `step`-th row."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.columns import some_columns
+from glmclf.core.design.product import Product
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.rank import dependencies_in
-from glmclf.core.fit.restricted import Restricted, Selected, Within
+from glmclf.core.fit.restricted import DerivedObjective, Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import information_is_dear
@@ -26,7 +28,14 @@ from glmclf.core.likelihood.objective import (
     Objective,
 )
 from glmclf.core.penalised.projection import PartialledOut, enough
-from glmclf.core.penalised.proximal import PROXIMAL_TOL, Ridge, kkt_violations, largest_lasso, proximal_newton
+from glmclf.core.penalised.proximal import (
+    PROXIMAL_TOL,
+    HeldInformation,
+    Ridge,
+    kkt_violations,
+    largest_lasso,
+    proximal_newton,
+)
 from glmclf.core.rows.blocks import one_blas_thread
 from glmclf.errors import EstimationError
 
@@ -36,6 +45,10 @@ MIN_RIDGE_SHARE = 1e-8  # share of the information above which a ridge is far fr
 MAX_INFORMATION_COST = 25.0  # cost of a pass with the information for a ridge to use it, in passes for the gradient
 MAX_FACTORED_SIZE = 3000  # coefficients up to which an information is formed once, for standard errors
 LAST_STEP_TOL_SHARE = 0.01  # share of the tolerance below which a Newton step, the last, leaves nothing
+MIN_COLUMNS_TO_CHOOSE = 32  # columns below which choosing among them costs more than it saves
+MAX_WORKING_SHARE = 0.8  # share of the columns above which all are taken
+MAX_STRONG_RATIO = 1.25  # ratio of two penalties of a path, or what it counts for in the strong rule
+LASSO_ROUNDING = 1e-12  # share of a penalty that is rounding of a score
 GRADIENT_STEPS_PER_NEWTON = 10  # steps by gradients to one of the proximal Newton method
 
 
@@ -113,6 +126,10 @@ class ClassCoding:
         """
         return SymmetricCoding(contrasts, free)
 
+    def of_columns(self, columns: ndarray, k: int, d: int) -> ClassCoding:
+        """Coding of the coefficients of some of k columns."""
+        return ClassCoding.of_equations(len(columns) * (d // k))
+
     @classmethod
     def of_some(cls, p: int, places: ndarray) -> ClassCoding:
         """Coding by some of p parameters, the others being 0."""
@@ -144,7 +161,7 @@ class ClassCoding:
         """Derivatives in c of a function with derivatives s in b."""
         return s if self.T is None else self.T.T @ s
 
-    def objective(self, objective: Objective) -> Any:
+    def objective(self, objective: Objective | DerivedObjective) -> Any:
         """The log-likelihood as a function of c."""
         if self.D is None and self.T is None:
             return objective
@@ -195,6 +212,9 @@ class SymmetricCoding(ClassCoding):
     @property
     def by_class(self) -> bool:
         return True
+
+    def of_columns(self, columns: ndarray, k: int, d: int) -> ClassCoding:
+        return SymmetricCoding(self.contrasts, self.free[columns])
 
     def theta(self, b: ndarray) -> ndarray:
         return (self.contrasts @ self._by_class(b)).ravel()
@@ -408,6 +428,62 @@ class PenalisedEstimate(Estimate):
         return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": spread}
 
 
+class Remembered(DerivedObjective):
+    """An objective that remembers its last gradient."""
+
+    _last: tuple[ndarray, Evaluation] | None = None
+
+    def __call__(self, theta: ndarray, expected: bool = True) -> Evaluation:
+        """Value, score and information."""
+        return self.objective(theta, expected)
+
+    def gradient(self, theta: ndarray) -> Evaluation:
+        """Value and score alone."""
+        if self._last is None or not np.array_equal(self._last[0], theta):
+            self._last = theta.copy(), self.objective.gradient(theta)
+        return self._last[1]
+
+
+class WorkingSet:
+    """The columns in use along a path of penalties, and the information where the last step was made."""
+
+    def __init__(self) -> None:
+        self.whole: Any = None
+        self.columns = np.zeros(0, dtype=np.intp)
+        self.information: ndarray | None = None
+
+    def of(self, objective: Objective) -> Remembered:
+        """All columns of an objective; what is known of another one is forgotten."""
+        if self.whole is None or self.whole.objective is not objective:
+            self.__init__()  # type: ignore[misc]
+            self.whole = Remembered(objective)
+        return self.whole
+
+    def has(self, columns: ndarray) -> bool:
+        """Whether columns are in use."""
+        return bool(np.isin(columns, self.columns).all())
+
+    def add(self, columns: ndarray) -> None:
+        """Take more columns, or all where most are asked for."""
+        whole = self.whole.objective
+        k = whole.blocks.arrays[0].shape[1]
+        self.columns, self.information = np.union1d(self.columns, columns), None
+        if len(self.columns) > MAX_WORKING_SHARE * k:
+            self.columns, self.objective = np.arange(k), self.whole
+            return
+        blocks = whole.blocks.map(lambda X, *rest: (some_columns(X, self.columns), *rest))
+        self.objective = type(whole)(whole.likelihood, blocks.rechunk(blocks.arrays[0].block_size), whole.unit)
+
+    def held(self, ridge: ndarray) -> HeldInformation:
+        """The information with a ridge."""
+        return HeldInformation(None if self.information is None else self.information + ridge)
+
+    def keep(self, held: HeldInformation, ridge: ndarray) -> None:
+        """Remember the information without the ridge in it."""
+        assert held.matrix is not None
+        self.information = held.matrix - ridge
+
+
 @dataclass(frozen=True)
 class Problem:
     """A penalised likelihood to maximise.
@@ -434,6 +510,8 @@ class Problem:
         Of a ridge that is solved by gradients: W (x) G is the information where the fit starts, if without slopes.
     by_information : callable or None
         The same problem solved by the information, in coordinates that suit the columns; without arguments.
+    working : WorkingSet
+        Shared by the problems of a path.
     """
 
     objective: Objective
@@ -448,6 +526,7 @@ class Problem:
     scale: ndarray | None = None
     mean: tuple[ndarray, ndarray] | None = None
     by_information: Callable[[], Problem] | None = None
+    working: WorkingSet = field(default_factory=WorkingSet)
 
     def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
         """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
@@ -548,10 +627,65 @@ class Problem:
 
     def _by_information(self, c: ndarray) -> Fit:
         """Maximum by the proximal Newton method, as `solve` returns it."""
+        if not self.penalty.lasso.any():
+            return self._by_newton(c)
+        blocks = self.objective.blocks
+        few = self.n_columns < MIN_COLUMNS_TO_CHOOSE or blocks.streamed or isinstance(blocks.arrays[0], Product)
+        return self._polished(self._by_newton(c) if few else self._by_working_sets(c))
+
+    @property
+    def _with_ridge(self) -> Ridge:
+        """The log-likelihood with the ridge, as a function of c."""
+        return Ridge(self.coding.objective(self.objective), self._ridge)
+
+    def _by_newton(self, c: ndarray, held: HeldInformation | None = None) -> Fit:
         lasso = self.penalty.part(self.coding.places).lasso
-        objective = Ridge(self.coding.objective(self.objective), self._ridge)
-        found = proximal_newton(objective, lasso, c, maxiter=self.maxiter, tol=self.tol, callback=self.callback)
-        return self._polished(found) if lasso.any() else found
+        options: dict[str, Any] = {"maxiter": self.maxiter, "tol": self.tol, "callback": self.callback}
+        return proximal_newton(self._with_ridge, lasso, c, held=held, **options)
+
+    def _by_working_sets(self, c: ndarray) -> Fit:
+        """Maximum over some columns at a time, until the optimality conditions hold for all.
+
+        The first columns are those in use and those whose score says that they may be needed, as of the sequential
+        strong rule (Tibshirani, Bien, Friedman, Hastie, Simon, Taylor & Tibshirani 2012, Journal of the Royal
+        Statistical Society B 74); then those are added of which the conditions do not hold.
+        """
+        at, working = self.coding.places % self.n_columns, self.working
+        objective = Ridge(self.coding.objective(working.of(self.objective)), self._ridge)
+        lasso = self.penalty.part(self.coding.places).lasso
+        e, trace, steps = DeferredEvaluation.at(objective, c), (), 0
+        pull = np.abs(e.score) / np.where(lasso > 0, lasso, np.inf)
+        ratio = min(float(pull.max()), MAX_STRONG_RATIO)
+        wanted = (c != 0) | (lasso == 0) | (pull >= 2.0 - ratio)
+        while True:
+            if not working.has(at[wanted]):
+                working.add(at[wanted | (pull >= 2.0 - ratio**2)])
+            chosen = np.isin(at, working.columns)
+            part = self._of_working_set(c, chosen, steps)
+            found = part._by_newton(c[chosen], held := working.held(np.diag(part._ridge)))
+            working.keep(held, np.diag(part._ridge))
+            steps, trace = steps + found.iterations, (*trace, *found.trace)
+            c = c.copy()
+            c[chosen] = found.theta
+            e = DeferredEvaluation.at(objective, c)
+            wrong = ~chosen & (np.abs(e.score) > lasso * (1 + LASSO_ROUNDING))
+            if not wrong.any() or not found.converged:
+                return replace(found, theta=c, evaluation=e, iterations=steps, trace=trace)
+            wanted = chosen | wrong
+
+    def _of_working_set(self, c: ndarray, chosen: ndarray, steps: int) -> Problem:
+        """The problem of the columns in use, whose coefficients are `chosen` of c, the others being 0."""
+        d, columns = len(self.penalty.alpha), self.working.columns
+        coding = self.coding.of_columns(columns, self.n_columns, d)
+        penalty = self.penalty.part(np.flatnonzero(np.isin(np.arange(d) % self.n_columns, columns)))
+        callback = None if self.callback is None else partial(self._called_back, self.callback, c.copy(), chosen, steps)
+        objective = self.working.objective
+        return replace(self, objective=objective, coding=coding, penalty=penalty, frame=None, callback=callback)
+
+    @staticmethod
+    def _called_back(callback: Callable, c: ndarray, chosen: ndarray, steps: int, iteration: int, b: ndarray, value):
+        c[chosen] = b
+        callback(steps + iteration, c.copy(), value)
 
     def _by_gradients(self, c: ndarray) -> Fit | None:
         """Maximum of a ridge by gradients, as `solve` returns it, without an information; None where no
@@ -602,8 +736,7 @@ class Problem:
         if not (better.converged and kept):
             return found
         new = new[self.coding.places]
-        e = Ridge(self.coding.objective(self.objective), self._ridge)(new, False)
-        return replace(found, theta=new, evaluation=e)
+        return replace(found, theta=new, evaluation=self._with_ridge(new, False))
 
     def _root(self, found: Fit, active: ndarray) -> ndarray:
         """A root of the inverse of the information, with the ridge, of the coefficients `active`, (c, active)."""
@@ -691,7 +824,7 @@ class Problem:
         def little(size):
             return bool((mine.ridge[mine.ridge > 0] < MIN_RIDGE_SHARE * size[mine.ridge > 0]).any())
 
-        if not ridge.any() or (isinstance(found.evaluation, DeferredEvaluation) and not little(self._most())):
+        if not ridge.any() or (found.evaluation.dear and not little(self._most())):
             return 1.0
         size = self._sizes(found)
         if not little(size):
@@ -731,7 +864,7 @@ class Problem:
         numpy.linalg.LinAlgError
             The information with the ridge is singular.
         """
-        if isinstance(found.evaluation, DeferredEvaluation):
+        if found.evaluation.dear:
             return self._finish_later(found)
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
         c = found.theta
@@ -742,7 +875,7 @@ class Problem:
             root = self._root(found, active)
         root = root if coding.T is None else coding.T @ root
         theta = coding.theta(coding.b(c))
-        plain = self.objective(theta, False)
+        plain = DeferredEvaluation.at(self.working.of(self.objective), theta)
         estimate, V, spread = self._in_final_coordinates(found, theta, plain, root)
         shares[active] = 1.0 if only_lasso else 1.0 - (penalty.ridge * np.diag(V)[coding.places])[active]
         return self._with_penalty(estimate, found, LazyCovariance.of(V, self._spread(shares), spread))
@@ -778,7 +911,7 @@ class Problem:
             return partial(PenalisedEstimate, fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
         root, spread = frame.out(root), frame.finally_into(spread)
-        evaluation = plain if frame.final_is_own else frame.raw.rotated(basis, exact)(theta, False)
+        evaluation = plain if frame.final_is_own else DeferredEvaluation.at(frame.raw.rotated(basis, exact), theta)
         fit = replace(found, theta=theta, evaluation=evaluation)
         estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=frame.out(b), inner=plain)
         return estimate, root @ root.T, spread @ spread.T
@@ -832,4 +965,10 @@ def _wide_spread(
 def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
     """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
     shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
-    return replace(found, spread=LazyCovariance.of(np.zeros((0, 0)), shares), inner=None)
+    e = found.fit.evaluation
+    fit = replace(found.fit, evaluation=DeferredEvaluation(e.value, e.score, _none))
+    return replace(found, fit=fit, spread=LazyCovariance.of(np.zeros((0, 0)), shares), inner=None)
+
+
+def _none() -> ndarray:
+    return np.zeros((0, 0))

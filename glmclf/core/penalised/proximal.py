@@ -6,6 +6,8 @@ Everything is on the scale of the log-likelihood: with N observations and glmnet
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,13 +24,15 @@ from glmclf.core.fit.solvers.loop import (
     longest_step,
     stands_still,
 )
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
+from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation
 
 PROXIMAL_TOL = 1e-22  # squared length of a step in the metric of the information, per unit
 MIN_SIGN_ROUNDS = 500  # rounds of the search for signs, and ten more for each coefficient
 MAX_PROXIMAL_HALVINGS = 50  # lengths of one step that are tried
 ROUNDING_STEP2 = 1e-8  # squared step that is rounding where it has not shrunk for PROXIMAL_PATIENCE steps
 PROXIMAL_PATIENCE = 4  # steps
+MIN_COST_TO_KEEP = 2.0  # cost of a pass with the information, in passes for the gradient, for it to be kept
+STEPS_OF_NEW = 3  # steps that a new information takes to a maximum
 TIED_PIVOT2 = 1e-13  # squared pivot of the scaled information below which columns with coefficients repeat each other
 
 
@@ -68,13 +72,34 @@ class Ridge(DerivedObjective):
         return Evaluation(value, e.score - shift - linear, e.information)
 
 
+@dataclass
+class HeldInformation:
+    """An information that one fit leaves to the next.
+
+    Attributes
+    ----------
+    matrix : (p, p) ndarray or None
+    """
+
+    matrix: ndarray | None = None
+
+
 def proximal_newton(
-    objective: Any, lasso: ndarray, start: ndarray, *, maxiter: int = 200, tol: float | None = None, callback=None
+    objective: Any,
+    lasso: ndarray,
+    start: ndarray,
+    *,
+    maxiter: int = 200,
+    tol: float | None = None,
+    callback=None,
+    held: HeldInformation | None = None,
 ) -> Fit:
     """Maximise objective(b) - sum lasso_j |b_j|.
 
     Each step minimises the quadratic model of the objective plus the absolute values on the (p, p) information, then
-    is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24).
+    is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24). With a
+    lasso an information is kept for the next steps, which need gradients alone, while these shrink so fast that a new
+    one costs more.
 
     Parameters
     ----------
@@ -89,6 +114,8 @@ def proximal_newton(
         taken without another look, and squares this distance.
     callback : callable, optional
         ``callback(iteration, b, value)`` after each iteration, with the penalised value.
+    held : HeldInformation, optional
+        An information to begin with, and to be left to the next fit.
 
     Returns
     -------
@@ -101,31 +128,67 @@ def proximal_newton(
     belong to independent columns.
     """
     tol = PROXIMAL_TOL if tol is None else tol
-    theta, e = np.array(start, dtype=float), objective(np.asarray(start, dtype=float), False)
-    trace, message, converged, length = [], OUT_OF_STEPS, False, 0.0
+    # a stream's time is that of reading, whatever is made of it
+    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed
+    evaluate = partial(DeferredEvaluation.at if kept else _evaluated, objective)
+    theta = np.array(start, dtype=float)
+    e, held = evaluate(theta), held or HeldInformation()
+    H = e.information if held.matrix is None else held.matrix
+    trace, message, converged, length = [], OUT_OF_STEPS, False, np.inf
     for iteration in range(maxiter + 1):
-        new = _minimise_model(e.information, e.score, lasso, theta)
+        H = H if kept else e.information
+        new, before = _minimise_model(H, e.score, lasso, theta), length
+        length = _squared_length(new - theta, H)
+        if _steps_to_come(length, before, tol * objective.unit) > objective.cost + STEPS_OF_NEW:
+            H = e.information
+            new = _minimise_model(H, e.score, lasso, theta)
+            length = _squared_length(new - theta, H)
         step = new - theta
-        length = float(step @ e.information @ step)
         trace.append((e.value - float(lasso @ np.abs(theta)), length))
         if length / objective.unit < ROUNDING_STEP2 and stands_still(trace, PROXIMAL_PATIENCE):
             converged, message = True, CONVERGED_TO_ROUNDING
             break
         if length / objective.unit <= tol or not step.any():
-            theta, e = new, objective(new, False)
+            theta, e = new, evaluate(new)
             converged, message = True, CONVERGED
             break
         if iteration == maxiter:
             break
-        moved = _increased(objective, lasso, theta, e, step)
+        moved = _increased(evaluate, lasso, theta, e, step)
         if moved is None:
             converged = length / objective.unit <= 1e-14
             message = CONVERGED_TO_ROUNDING if converged else "no step increases the penalised log-likelihood"
             break
+        if kept:
+            H = _bent(H, moved[0] - theta, e.score - moved[1].score)
         theta, e = moved
         if callback is not None:
             callback(iteration + 1, theta, e.value - float(lasso @ np.abs(theta)))
+    held.matrix = H
     return Fit(theta, e, len(trace) - 1, converged, message, length, tuple(trace))
+
+
+def _evaluated(objective: Any, theta: ndarray) -> Evaluation:
+    return objective(theta, False)
+
+
+def _squared_length(step: ndarray, H: ndarray) -> float:
+    return float(step @ H @ step)
+
+
+def _bent(H: ndarray, step: ndarray, bend: ndarray) -> ndarray:
+    """The information with what a step has shown of it (the update of Broyden, Fletcher, Goldfarb and Shanno)."""
+    curvature, before = float(step @ bend), H @ step
+    if not curvature > 0:
+        return H
+    return H + np.outer(bend, bend / curvature) - np.outer(before, before / float(step @ before))
+
+
+def _steps_to_come(length: float, before: float, tol: float) -> float:
+    """Steps until a squared length is below `tol`, if each is to the last as the last was to the one before it."""
+    if length <= tol or before == np.inf:
+        return 0.0
+    return np.log(tol / length) / np.log(length / before) if length < before else np.inf
 
 
 def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
@@ -242,14 +305,14 @@ def _null_vector(H: ndarray) -> ndarray | None:
     return v / scale
 
 
-def _increased(objective: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: ndarray) -> Any:
+def _increased(evaluate: Any, lasso: ndarray, theta: ndarray, e: Evaluation, step: ndarray) -> Any:
     """The point after the longest step that increases the penalised log-likelihood, and the evaluation there."""
     value = e.value - float(lasso @ np.abs(theta))
     gain = float(e.score @ step) - float(lasso @ (np.abs(theta + step) - np.abs(theta)))
 
     def at(length: float) -> tuple[ndarray, Evaluation]:
         b = theta + length * step
-        return b, objective(b, False)
+        return b, evaluate(b)
 
     def value_of(found: tuple[ndarray, Evaluation]) -> float:
         b, new = found

@@ -177,6 +177,10 @@ class ScoreSums:
 
         return self._beside(codes).sum(part)
 
+    def cluster_sizes(self, codes: Any, n_clusters: int) -> ndarray:
+        """Rows of the clusters, or sums of their weights, (n_clusters,)."""
+        return self._beside(codes).sum(lambda *block: np.bincount(block[-1], block[-2], n_clusters).astype(float))
+
     def _beside(self, codes: Any) -> Blocks:
         """Blocks of the rows with one more array beside them."""
         return self.blocks.with_codes(codes)
@@ -490,7 +494,7 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
 
     if isinstance(ctx, InfluenceContext):
         raise _of_regressions("bootstrap")
-    known = _whole_seed(seed)
+    known = whole_seed(seed)
     codes = None if groups is None else groups[0]
     if codes is not None:
         _check_clusters(int(codes.max()) + 1)
@@ -502,7 +506,7 @@ def _bootstrap(ctx: Context | InfluenceContext, reps: int = 999, seed: Any = Non
     return Covariance("bootstrap", V, words, () if groups is None else (int(groups[0].max()) + 1,), options)
 
 
-def _whole_seed(seed: Any) -> int:
+def whole_seed(seed: Any) -> int:
     """A whole number that stands for a seed of any kind, so that it can be kept; for a Generator the next it draws."""
     if seed is None:
         seed = np.random.SeedSequence()

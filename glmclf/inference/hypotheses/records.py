@@ -36,6 +36,18 @@ class ScoreTest(ChiSquareTest):
     __slots__ = ()
 
 
+class ScoreBootstrapTest(NamedTuple):
+    """A score bootstrap test: statistic, p-value, restrictions, clusters, draws, and the seed that repeats them (None
+    where all signs were taken)."""
+
+    statistic: float
+    pvalue: float
+    df: int
+    clusters: int
+    reps: int
+    seed: int | None
+
+
 class FTest(NamedTuple):
     """A statistic, its F form, degrees of freedom and p-value (NaN where the approximation does not exist)."""
 

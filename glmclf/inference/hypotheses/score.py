@@ -47,19 +47,20 @@ def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndar
     >>> score_test(np.array([0.0, 3.0]), np.diag([5.0, 9.0]), np.array([1])).statistic
     1.0
     """
-    others = np.setdiff1d(np.arange(len(score)), tested)
-    s, C = score[tested], information[np.ix_(tested, tested)]
+    L = orthogonal(information, tested)
+    C = (L @ information)[:, tested] if meat is None else L @ meat @ L.T
+    statistic = quadratic_form(L @ score, 0.5 * (C + C.T))
+    df = len(tested)
+    return ScoreTest(statistic, math.nan if math.isnan(statistic) else float(chdtrc(df, statistic)), df)
+
+
+def orthogonal(information: ndarray, tested: ndarray) -> ndarray:
+    """L (q, p) with L s the scores of some parameters made orthogonal to the others: L = (-I_21 I_11^-1, 1)."""
+    others = np.setdiff1d(np.arange(len(information)), tested)
+    L = np.zeros((len(tested), len(information)))
+    L[:, tested] = np.eye(len(tested))
     if len(others):
         A = CholeskyFactor(information[np.ix_(others, others)])
         cross = information[np.ix_(others, tested)]
-        solved = A.scale[:, None] * cho_solve((A.L, True), A.scale[:, None] * cross)
-        s = s - solved.T @ score[others]
-        C = C - cross.T @ solved
-        if meat is not None:
-            M = meat[np.ix_(tested, others)] @ solved
-            C = meat[np.ix_(tested, tested)] - M - M.T + solved.T @ meat[np.ix_(others, others)] @ solved
-    elif meat is not None:
-        C = meat[np.ix_(tested, tested)]
-    statistic = quadratic_form(s, 0.5 * (C + C.T))
-    df = len(tested)
-    return ScoreTest(statistic, math.nan if math.isnan(statistic) else float(chdtrc(df, statistic)), df)
+        L[:, others] = -(A.scale[:, None] * cho_solve((A.L, True), A.scale[:, None] * cross)).T
+    return L

@@ -25,6 +25,7 @@ from glmclf.inference.covariance.resampling import MAX_DRAWN_ONE_BY_ONE
 from glmclf.inference.performance import validation
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.validation import VALIDATION_METHODS
+from glmclf.results.base import codes_of_clusters
 from glmclf.results.performance.rows import all_classes, scored_rows
 from glmclf.results.tables.frames import notebook
 
@@ -145,7 +146,7 @@ def validate(res: Any, method: str, seed: Any, reps: int | None, folds: int | No
     if method != "cv" and folds is not None:
         raise TypeError(f'folds= is for method="cv", not {method!r}')
     reps = check_whole("reps", (1 if method == "cv" else REPS) if reps is None else reps, 1)
-    codes = None if groups is None else _codes(again.res.model, groups)
+    codes = None if groups is None else codes_of_clusters(again.res.model, groups, "validate(groups=)")
     generator = seeds.generator(seed)
     if method == "cv":
         folds = check_whole("folds", FOLDS if folds is None else folds, 2)
@@ -199,15 +200,6 @@ def _reported(found: validation.Validated, method: str) -> Validation:
             InferenceWarning,
         )
     return Validation(found, method)
-
-
-def _codes(model: Any, groups: Any) -> ndarray:
-    found = model._groups(groups)
-    if len(found.codes) > 1:
-        raise NotImplementedError("validate(groups=) draws the clusters of one grouping; groups= has several")
-    if found.codes[0].max() < 1:
-        raise ValueError(f"groups={found.names[0]!r} has one group only: nothing can be left out")
-    return found.codes[0]
 
 
 def _left_out(res: Any) -> set[int]:

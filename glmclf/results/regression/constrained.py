@@ -9,22 +9,26 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import check_choice
+from glmclf.core.likelihood.objective import Evaluation
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.inference.covariance.types import COVARIANCES, Context
 from glmclf.inference.hypotheses import score, wald
 from glmclf.inference.hypotheses.records import LRTest, ScoreTest, WaldTest
 from glmclf.results.omitted import combination
-from glmclf.results.regression.score_test import robust_score
+from glmclf.results.regression.score_test import INFORMATIONS, robust_score
 from glmclf.results.requires import Needs, check_needs
 
 CONSTRAINT_TESTS = ("lr", "score", "wald")
 
 
-def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any) -> Any:
+def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any, information: str) -> Any:
     """See `LikelihoodTests.constraint_test`."""
     if not res._state.estimate.constraints:
         raise ValueError("constraint_test: the fit has no constraints; model.fit_constrained(...) makes one")
     check_choice("test", test, CONSTRAINT_TESTS)
+    check_choice("information", information, INFORMATIONS)
+    if information != "expected" and test != "score":
+        raise ValueError(f'constraint_test("{test}") takes no information=: it is for test="score"')
     if not res.converged:
         raise ValueError("constraint_test: the fit did not converge, so that its log-likelihood is no maximum")
     if test == "lr" and cov_type is not None:
@@ -37,7 +41,7 @@ def constraint_test(res: Any, test: str, cov_type: str | None, cov_kwds: Any) ->
         )
     if test == "lr":
         return _lr(res)
-    return _score(res, robust) if test == "score" else _wald(res, cov_type, cov_kwds)
+    return _score(res, robust, information == "expected") if test == "score" else _wald(res, cov_type, cov_kwds)
 
 
 def _lr(res: Any) -> LRTest:
@@ -62,22 +66,25 @@ def _score_is_robust(res: Any, cov_type: str | None) -> bool:
     return robust_score(res, cov_type, False)
 
 
-def _score(res: Any, robust: bool) -> ScoreTest:
-    full, c = res._unconstrained, res._state.estimate.constraint
-    # information of the columns that are not aliased, along and across the constraints
-    places, Q = full._state.places, c.Q
-    objective, theta = res._objective(), res._state.inner
-    e = objective(theta, True)
-    if full._state.combinations:
-        Q = _in_columns_kept(full) @ Q
-    U = np.linalg.qr(Q, mode="complete")[0]
-    tested = np.arange(Q.shape[1], len(U))
-    s, information = U.T @ e.score[places], U.T @ e.information[np.ix_(places, places)] @ U
+def _score(res: Any, robust: bool, expected: bool) -> ScoreTest:
+    objective, theta, e, A, tested = across(res, res._unconstrained, expected)
+    s, information = A.T @ e.score, A.T @ e.information @ A
     if not robust:
         return score.score_test(s, information, tested)
     meat = Context(objective, theta, e, res.nobs, res.model._frequency).sum_of_outer_scores()
-    unit = objective.unit
-    return score.score_test(s / unit, information / unit, tested, U.T @ meat[np.ix_(places, places)] @ U)
+    return score.score_test(s / objective.unit, information / objective.unit, tested, A.T @ meat @ A)
+
+
+def across(res: Any, full: Any, expected: bool) -> tuple[Any, ndarray, Evaluation, ndarray, ndarray]:
+    """Objective, constrained estimate and its evaluation, the directions A (p, r) along and across the constraints of
+    the columns that are not aliased in the fit without them, and places of those across."""
+    places, Q = full._state.places, res._state.estimate.constraint.Q
+    objective, theta = res._objective(), res._state.inner
+    if full._state.combinations:
+        Q = _in_columns_kept(full) @ Q
+    A = np.zeros((len(theta), len(places)))
+    A[places] = np.linalg.qr(Q, mode="complete")[0]
+    return objective, theta, objective(theta, expected), A, np.arange(Q.shape[1], len(places))
 
 
 def _wald(res: Any, cov_type: str | None, cov_kwds) -> WaldTest:

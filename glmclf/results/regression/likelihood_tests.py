@@ -10,7 +10,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.errors import CollinearityWarning, ConvergenceWarning, InferenceWarning, SeparationWarning, without_warnings
-from glmclf.inference.hypotheses.records import LRTest, ScoreTest
+from glmclf.inference.hypotheses.records import LRTest, ScoreBootstrapTest, ScoreTest
 from glmclf.results.base import row_property
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.wald import WaldInference
@@ -280,18 +280,22 @@ class LikelihoodTests:
         return score_test(self, exog_extra, params_constrained, k_constraints, cov_type, information)
 
     @requires(Needs.MAXIMUM)
-    def constraint_test(self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None) -> Any:
+    def constraint_test(
+        self, test: str = "lr", cov_type: str | None = None, cov_kwds: Any = None, information: str = "expected"
+    ) -> Any:
         """Test of the constraints, against the fit without them.
 
         Parameters
         ----------
         test : {"lr", "score", "wald"}
             Likelihood ratio, which takes the model to be right whatever the covariance of the fit is; Rao's score test
-            at the constrained estimate, with the expected information; or Wald's at the estimate without constraints.
+            at the constrained estimate; or Wald's at the estimate without constraints.
         cov_type, cov_kwds : optional
             Of "wald" any covariance, of "score" "nonrobust" or "HC0" (outer products of scores). Default of "wald" is
             the covariance type of the fit, with its groups or lags; of "score" "nonrobust", or "HC0" where the fit has
             a type whose name begins with "HC".
+        information : {"expected", "observed"}
+            Of "score": as in `score_test`.
 
         Returns
         -------
@@ -326,7 +330,93 @@ class LikelihoodTests:
         """
         from glmclf.results.regression.constrained import constraint_test
 
-        return constraint_test(self, test, cov_type, cov_kwds)
+        return constraint_test(self, test, cov_type, cov_kwds, information)
+
+    @requires(Needs.MLE, Needs.UNCONSTRAINED)
+    def score_bootstrap_test(
+        self,
+        hypothesis: Any,
+        *,
+        groups: Any = None,
+        multipliers: str = "rademacher",
+        reps: int = 9999,
+        seed: Any = None,
+        impose_null: bool = True,
+    ) -> ScoreBootstrapTest:
+        """Test of R b = q by the wild bootstrap of the scores of clusters, also where these are few.
+
+        With u_g the score of cluster g at the estimate under the hypothesis, in the directions that are tested and made
+        orthogonal to the others by the observed information, N their sum and c_g the share of the cluster in the rows,
+        the statistic is T = N' C^-1 N, C = sum_g (u_g - c_g N) (u_g - c_g N)'. Under the hypothesis the scores of
+        independent clusters may as well have other signs: the p-value is how often T* >= T, where v_g u_g takes the
+        place of u_g, and v_g are random numbers of mean 0 and variance 1.
+
+        Parameters
+        ----------
+        hypothesis : str, list of str, array_like or (R, q)
+            As in `wald_test`: ``"x1 = 0"``, ``"x1 = x2, x3 = 1"``; of MNLogit of parameters ``y{level}_{regressor}``.
+        groups : str, Series or array_like, optional
+            One grouping, by column name or value; by default that of the fit's clustered covariance. Each row a group
+            of its own gives Kline and Santos' test of independent rows.
+        multipliers : {"rademacher", "webb", "mammen"}
+            What v_g are: signs; +-sqrt(1/2), +-1 and +-sqrt(3/2) (Webb), for less than about ten clusters; or Mammen's
+            two points, which keep the third moment.
+        reps : int
+            Draws. Of signs all 2^G are taken, each once, where they are no more; the p-value is then exact.
+        seed : int, SeedSequence or Generator, optional
+            Without one the numbers differ from call to call; the result has the one that was drawn.
+        impose_null : bool
+            Whether scores and information are those of the estimate under the hypothesis, which holds the level better;
+            or those of the fit, with u_g = R A^-1 s_g and T = (R b - q)' (sum_g u_g u_g')^-1 (R b - q), Wald's without
+            a factor for few clusters.
+
+        Returns
+        -------
+        ScoreBootstrapTest
+            A namedtuple: `statistic`, T; `pvalue`; `df`, the number of restrictions; `clusters`; `reps`, draws; `seed`,
+            None where all signs were taken. The data count as a draw: the p-value is
+            (1 + #{T* >= T})/(1 + reps), of all signs, one of which they are, #{T* >= T}/reps.
+
+        Raises
+        ------
+        ValueError
+            An unknown name or option, no groups, no more clusters than restrictions, a fit that did not converge.
+        PerfectSeparationError
+            The estimate under the hypothesis is infinite; that of the fit may be.
+        NotImplementedError
+            Several groupings; of a separated fit `impose_null=False`.
+
+        Warns
+        -----
+        InferenceWarning
+            So few clusters that signs have no p-value of 0.05 or less.
+
+        Notes
+        -----
+        Sampling weights multiply scores and shares, a frequency weight repeats a row within its cluster. The statistic
+        is the square of z of Stata's ``boottest``, which counts T* > T alone: where all signs are taken its p-value is
+        less by 2/2^G, the data themselves and their mirror image.
+
+        References
+        ----------
+        Kline & Santos (2012), A score based approach to wild bootstrap inference. Journal of Econometric Methods 1,
+        23-41. Cameron, Gelbach & Miller (2008), Bootstrap-based improvements for inference with clustered errors.
+        Review of Economics and Statistics 90, 414-427. Roodman, Nielsen, MacKinnon & Webb (2019), Fast and wild:
+        Bootstrap inference in Stata using boottest. Stata Journal 19, 4-60. Webb (2023), Reworking wild bootstrap-based
+        inference for clustered errors. Canadian Journal of Economics 56, 839-858.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> fair = datasets.load("fair")
+        >>> res = Logit.from_formula("I(affairs > 0) ~ age + yrs_married + educ", fair).fit()
+        >>> t = res.score_bootstrap_test("educ = 0", groups="occupation_husb")
+        >>> round(t.statistic, 3), t.pvalue, t.clusters, t.reps
+        (14.988, 0.0625, 6, 64)
+        """
+        from glmclf.results.regression.score_bootstrap import score_bootstrap_test
+
+        return score_bootstrap_test(self, hypothesis, groups, multipliers, reps, seed, impose_null)
 
     @row_property
     def _keywords(self) -> Any:

@@ -132,6 +132,19 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"the constraints {state.estimate.constraint} fix what the hypothesis is about, so that the estimate "
                 "has no test of it: use constraint_test()"
             )
+        self._check_unaliased(R)
+        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
+            names = np.array(self._param_names)[state.unselected][lost]
+            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
+        if self._touches_infinity(R):
+            raise ValueError(
+                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
+                f"test: {instead(self.model._pseudo)}"
+            )
+
+    def _check_unaliased(self, R: ndarray) -> None:
+        """Refuse combinations that omitted columns make arbitrary."""
+        state: Any = self._state
         stray = not_estimable(state.combinations, R, state.coordinates.k, self._units) if state.combinations else []
         if stray:
             names, what = self.model.exog_names, []
@@ -141,14 +154,6 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
             raise ValueError(
                 f"the hypothesis is not estimable: its value depends on the omitted coefficient of {', '.join(what)}. "
                 "Test combinations that are the same whichever of these columns is left out"
-            )
-        if state.unselected is not None and (lost := R[:, state.unselected].any(axis=0)).any():
-            names = np.array(self._param_names)[state.unselected][lost]
-            raise ValueError(f"the hypothesis is about {', '.join(names)}, which was not selected")
-        if self._touches_infinity(R):
-            raise ValueError(
-                f"the hypothesis is about coefficients that are infinite ({self.separation}), which have no Wald "
-                f"test: {instead(self.model._pseudo)}"
             )
 
     def _check_joint(self, R: ndarray) -> None:

@@ -21,6 +21,8 @@ from glmclf.inference.covariance.types import Context
 from glmclf.inference.hypotheses import anova, score
 from glmclf.inference.hypotheses.records import ScoreTest
 
+INFORMATIONS = ("expected", "observed")
+
 
 def score_test(
     res: Any,
@@ -31,7 +33,7 @@ def score_test(
     information: str,
 ) -> ScoreTest:
     """See `LikelihoodTests.score_test`."""
-    check_choice("information", information, ("expected", "observed"))
+    check_choice("information", information, INFORMATIONS)
     expected = information == "expected"
     if (exog_extra is None) == (params_constrained is None):
         raise ValueError("score_test needs one of exog_extra= and params_constrained=")
