@@ -14,6 +14,7 @@ from glmclf.core.design.factor import FactorColumns
 from glmclf.errors import UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
 from glmclf.results.diagnostics import influence
+from glmclf.results.margins import levels, typical
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-11}  # two ways of summing, at estimates that agree to the solver's tolerance
 
@@ -145,3 +146,44 @@ def test_unseen_levels_are_named(model):
     for ask in (res.predict, res.get_prediction):
         with pytest.raises(UnseenLevelError, match="nowhere"):
             ask(new)
+
+
+# ------------------------------------------------------------------------------------------------------- margins
+MARGINS = {
+    "effects": lambda res: res.get_margeff(variables=["g", "h"]).summary_frame(),
+    "effects, relative": lambda res: res.get_margeff(variables=["g"], over="h").summary_frame(),
+    "effects, unconditional": lambda res: res.get_margeff(variables=["g"], vcov="unconditional").summary_frame(),
+    "effects of settings": lambda res: res.get_margeff(variables=["g"], at={"x": [-1.0, 1.0]}).summary_frame(),
+    "predictions": lambda res: res.predictions("g").summary_frame(),
+    "predictions at the mean": lambda res: res.predictions("g", at="mean").summary_frame(),
+    "linear predictions": lambda res: res.predictions("g", which="linear").summary_frame(),
+    "cells of two factors": lambda res: res.predictions(["h", "g"]).summary_frame(),
+    "contrasts": lambda res: res.contrasts("g", contrast="reference", comparison="ratio").summary_frame(),
+}
+
+
+def margins(res, question: str) -> np.ndarray:
+    try:
+        return np.asarray(MARGINS[question](res), dtype=float)
+    except (ValueError, NotImplementedError) as error:
+        return np.array([float(len(str(error)))])
+
+
+@pytest.mark.parametrize("question", MARGINS)
+@pytest.mark.filterwarnings("ignore::glmclf.errors.InferenceWarning", "ignore::glmclf.errors.DataWarning")
+def test_levels_set_in_turn_equal_those_set_one_by_one(both, question, monkeypatch):
+    res = both[1]
+    monkeypatch.setattr(levels, "MIN_APART", 2)
+    found = margins(res, question)
+    monkeypatch.setattr(levels, "MIN_APART", np.inf)
+    monkeypatch.setattr(typical, "MAX_NUMBERS", 1)
+    assert_allclose(found, margins(res, question), rtol=1e-9, atol=1e-12)
+
+
+def test_levels_that_are_numbers_or_truth_values(monkeypatch):
+    data = DATA.assign(year=np.arange(len(DATA)) % 9 + 2000, old=DATA.z > 0)
+    res = Logit.from_formula("y ~ x + C(year) + old", data).fit()
+    monkeypatch.setattr(levels, "MIN_APART", 2)
+    found = res.get_margeff().summary_frame()
+    monkeypatch.setattr(levels, "MIN_APART", np.inf)
+    pd.testing.assert_frame_equal(found, res.get_margeff().summary_frame(), rtol=1e-9)

@@ -105,14 +105,15 @@ class RowsInMemory:
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
         """Averages wanted, with variables set to each setting; `keep` stores the averaged values row by row."""
-        return [[_answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
+        return [[answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
 
     def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
         """Averages by group over the rows with their present settings."""
         raise NotImplementedError
 
 
-def _answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
+def answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
+    """Averages of one kind; the error of rows that have no slope."""
     try:
         return rows.changed_for(wanted).averages_of(wanted, keep)
     except DerivativeError as error:
