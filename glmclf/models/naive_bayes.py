@@ -39,10 +39,10 @@ from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
 from glmclf.models.discriminant import MIN_SD
 from glmclf.models.generative import MAX_SMOOTHING, GenerativeModel, _number
+from glmclf.results.generative.densities import MAX_NAMED
 from glmclf.results.generative.naive_bayes import NaiveBayesResults
 
 __all__ = ["NaiveBayes"]
-MAX_NAMED = 6  # zero cells, or features, that a message spells out
 MAX_SD_REST = 1e-10  # share of a feature's standard deviation below which its deviation within a class counts as 0
 
 

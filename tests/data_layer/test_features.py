@@ -109,19 +109,16 @@ def test_names_and_levels_of_a_category_are_those_of_a_design():
         assert ["Intercept", *feature.xnames] == read_formula(f"y ~ {code}", table(), response=build).design.xnames
 
 
-def test_an_unused_level_is_left_out_with_a_note():
+def test_a_level_without_rows_is_noted():
     sample = read("o")
     assert only(sample)[0].levels == ("lo", "hi")
-    assert sample.notes == ['level "mid" of o has no rows and was left out']
+    assert sample.notes == ['level "mid" of o has no rows: its probability is 0 in every class']
     sample = read("C(g, levels=['d', 'c', 'b', 'a', 'e'])")
     feature, values = only(sample)
     assert feature.levels == ("c", "b", "a") and feature.sizes == (3,)
     assert [feature.levels[v] for v in values] == table()["g"].tolist()
-    assert sample.notes == [
-        "levels \"d\", \"e\" of C(g, levels=['d', 'c', 'b', 'a', 'e']) have no rows and were left out"
-    ]
-    with pytest.raises(UnseenLevelError, match=r'has level "d".*"d" had no rows when the model was fitted'):
-        sample.design.values({"g": ["d"]})
+    assert sample.notes[0].startswith("levels \"d\", \"e\" of C(g, levels=['d', 'c', 'b', 'a', 'e']) have no rows:")
+    assert sample.design.values({"g": ["d", "a", "e"]})[0].tolist() == [-2, 2, -3]
     assert sample.design.values({"g": ["d", "a"]}, unknown="missing")[0].tolist() == [-1, 2]
     with pytest.raises(FormulaError, match='the base level "d" has no rows'):
         read("C(g, Treatment('d'), levels=['a', 'b', 'c', 'd'])")
@@ -251,7 +248,7 @@ def test_declared_levels_without_rows_stay_where_tables_are_smoothed(code, level
     smoothed, plain = (read(f"x + {code}", data, smoothed=on) for on in (True, False))
     assert smoothed.design.features[1].levels == tuple(levels) and not smoothed.notes
     there = [level for level in levels if level in ("u", "v")]
-    assert names(plain) == (["x", code] if len(there) > 1 else ["x"]) and plain.notes
+    assert plain.design.features[1].levels == tuple(there) and plain.notes
     assert read("x + s", data.assign(s=["v", "t"] * 30), smoothed=True, subset="s == 'v'").notes  # it declares nothing
     X = data[["x", "k"]]
     assert arrays(X, smoothed=True).design.features[1].levels == ("u", "v", "w")
@@ -924,8 +921,17 @@ def test_the_error_names_the_known_levels():
         UnseenLevelError, match='"g" has level "q", which the model does not know; it knows "a", "b", "c"'
     ):
         read("g").design.values({"g": ["q"]})
-    with pytest.raises(UnseenLevelError, match=r'"mid" had no rows when the model was fitted'):
-        read("o").design.values({"o": ["mid"]})
+
+
+def test_codes_of_declared_levels_without_rows():
+    """-2, -3, ... in the order of the levels, and -1 where a level that nobody knows is missing by option."""
+    data = table().assign(s=pd.Categorical(["c", "a"] * 30, categories=list("abcd")))
+    sample = read("s + g", data)
+    for d in (sample.design, through_json(sample.design)):
+        assert d.values({"s": ["a", "b", "c", "d", None], "g": "a"})[0].tolist() == [0, -2, 1, -3, -1]
+        assert d.values({"s": ["a", "b", "z"], "g": "a"}, unknown="missing")[0].tolist() == [0, -1, -1]
+    joint = read("s:g", data).design.values({"s": ["b", "b", None], "g": ["a", None, "a"]})
+    assert joint[0].tolist() == [-2, -1, -1]
 
 
 def test_new_data_of_another_kind():

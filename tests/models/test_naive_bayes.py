@@ -963,6 +963,84 @@ def test_a_value_that_no_row_has_is_impossible_without_smoothing():
         assert res.predict(frame[:1].assign(flag=False)).isna().all(axis=None)
 
 
+def declared():
+    """g declares c, which no row has; h has one of its levels; k occurs with weight 0 only in v."""
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"y": np.repeat(["p", "q"], [12, 18]), "x": rng.normal(size=30), "f": 1.0})
+    data["g"] = pd.Categorical(np.tile(["b", "a", "d"], 10), categories=["c", "d", "b", "a"])
+    data["h"] = pd.Categorical(["only"] * 30, categories=["only", "never"])
+    data["k"] = pd.Categorical(np.where(data.index < 3, "v", "u"), categories=["u", "v"])
+    return data.assign(f=np.where(data.index < 3, 0.0, 1.0 + data.index % 3))
+
+
+@pytest.mark.parametrize("weights", [{}, {"weights": "f"}, {"freq_weights": "f"}])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_declared_levels_without_rows_have_probability_0(weights, streamed, tmp_path):
+    """Estimates are those without the level; 0/0 is NaN, and the other rows are as if it were not declared."""
+    data = declared()
+    source = (lambda: iter([data[:7], data[7:30]])) if streamed else data
+    plain = data.assign(g=data.g.cat.remove_unused_categories())
+    formula = "y ~ x + C(g, Treatment('d')) + h" + (" + k" if weights else "")
+    res = NaiveBayes.from_formula(formula, source, **weights).fit()
+    known = NaiveBayes.from_formula("y ~ x + C(g, Treatment('d'))", plain, **weights).fit()
+    close([res.llf, res.k_params], [known.llf, known.k_params], 1e-13)
+    close(res.discriminant.params, known.discriminant.params, 1e-12)
+    close(res.discriminant.bse, known.discriminant.bse, 1e-12)
+    new = pd.DataFrame({"x": 0.5, "g": list("abcd") + [None, "a", "a"], "h": "only", "k": "u"})
+    new.loc[5, "h"] = "never"
+    new.loc[6, "k"] = "v" if weights else "u"
+    lost = [2, 5, 6] if weights else [2, 5]
+    res.save(tmp_path / "declared.json")
+    for fit in (res, glmclf.load(tmp_path / "declared.json")):
+        names = "= c; h = never" + ("; k = v" if weights else "")
+        with pytest.warns(glmclf.errors.DataWarning, match=f"{len(lost)} rows .2, 5.*{names}") as caught:
+            p = fit.predict(new)
+        assert len(caught) == 1 and p[p.isna().any(axis=1)].index.tolist() == lost
+        kept = new.drop(index=lost)
+        close(p.loc[kept.index], known.predict(kept), 1e-12)
+        assert np.isneginf(fit.predict(new, which="joint").loc[lost]).all(axis=None)
+        with pytest.warns(glmclf.errors.DataWarning, match=" = c; h = never"):
+            frame = fit.get_prediction(new).summary_frame()
+        assert frame.loc[lost, ["predicted", "se"]].isna().all(axis=None) and frame.loc[[0, 1], "se"].notna().all()
+    with pytest.warns(glmclf.errors.DataWarning, match=" = c; h = never"):
+        assert res.predict(new, which="class").isna().tolist() == [i in lost for i in range(7)]
+    assert "has no rows: its probability is 0 in every class" in " ".join(str(res.summary()).split())
+
+
+@pytest.mark.filterwarnings("ignore:never seen")
+def test_declared_levels_beside_other_options():
+    data = declared()
+    new = pd.DataFrame({"x": 0.5, "g": ["c", "a"], "h": ["only", "never"]})
+    missing = NaiveBayes.from_formula("y ~ x + g", data, unknown="missing").fit()
+    close(missing.predict(new)[:1], missing.predict(new.assign(g=None))[:1], 1e-14)
+    joint = NaiveBayes.from_formula("y ~ x + g:k", data).fit()
+    with pytest.warns(glmclf.errors.DataWarning, match="g:k"):
+        assert joint.predict(new.assign(k="u")).isna().all(axis=1).tolist() == [True, False]
+    with pytest.raises(glmclf.errors.UnseenLevelError, match='"z"'):
+        joint.predict(new.assign(g="z", k="u"))
+    level = NaiveBayes.from_formula("y ~ x + g", data.assign(g=data.g.mask(data.index == 4)), missing="level").fit()
+    with pytest.warns(glmclf.errors.DataWarning, match="g = c"):
+        assert level.predict(new.assign(g=["c", None])).isna().all(axis=1).tolist() == [True, False]
+    arrays = NaiveBayes(data.y, data[["x", "g"]]).fit()
+    with pytest.warns(glmclf.errors.DataWarning, match="g = c"):
+        assert arrays.predict(new).isna().all(axis=1).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_a_bool_with_one_value_leaves_the_other_coefficients(value):
+    """The part of a factor p(value) = 1 is log 1; the slope is not identified."""
+    data = declared().assign(b=value)
+    with pytest.warns(glmclf.errors.ZeroCellWarning):
+        res = NaiveBayes.from_formula("y ~ x + b", data).fit()
+    known = NaiveBayes.from_formula("y ~ x", data).fit()
+    for cov_type in ("nonrobust", "HC0"):
+        a, b = (fit.with_cov(cov_type).discriminant for fit in (res, known))
+        names = b.params.index
+        close(a.params.loc[names], b.params, 1e-13)
+        close(a.bse.loc[names], b.bse, 1e-12)
+        assert a.params.loc["b[T.True]"].isna().all()
+
+
 # ------------------------------------------------------------------------------------- variances by degrees of freedom
 @pytest.mark.parametrize("name", ["iris__nb", "pima_tr__nb", "wine__nb"])
 def test_unbiased_variances_reference(name):

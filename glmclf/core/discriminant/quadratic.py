@@ -49,20 +49,20 @@ def regressors(law: Gaussian, D: ndarray) -> ndarray:
     return out
 
 
-def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> ndarray:
-    """Derivatives of `regressors` where x changes by d, (n, m)."""
-    out = np.zeros((len(D), _width(law)))
-    out[:, 1 : law.p + 1] = d
+def regressor_slopes(law: Gaussian, D: ndarray, d: ndarray) -> tuple[ndarray, ndarray]:
+    """Columns of `regressors` that change where x changes by d, (c,), and their derivatives, (n, c)."""
     moved = (d != 0).any(axis=0)
-    for i, j, columns in _runs(law):
-        if moved[i].any():
-            out[:, columns] = d[:, i] * D[:, j] + D[:, i] * d[:, j]
-        elif moved[j].any():
-            at = np.flatnonzero(moved[j])
-            out[:, columns.start + at] = D[:, i] * d[:, j][:, at]
+    features = np.flatnonzero(moved)
+    columns, parts = [1 + features], [d[:, features]]
     if not law.pooled and law.kind == "spherical":
-        out[:, -1] = 2.0 * (D * d).sum(axis=1)
-    return out
+        return np.append(columns[0], law.p + 1), np.column_stack([*parts, 2.0 * (D * d).sum(axis=1)])
+    if not law.pooled:
+        i, j = (a[law.p + 1 :] - 1 for a in monomials(law.kind, law.p))
+        at = np.flatnonzero(moved[i] | moved[j])
+        i, j = i[at], j[at]
+        columns.append(law.p + 1 + at)
+        parts.append(d[:, i] * D[:, j] + D[:, i] * d[:, j])
+    return np.concatenate(columns), np.hstack(parts)
 
 
 def _width(law: Gaussian) -> int:
@@ -148,20 +148,22 @@ class FullClass:
         V += np.where((b == 0) & (d == 0), p / 2, 0.0)
         return V / self.n + np.where((a == 0) & (c == 0), B[b, d], 0.0) / self.count
 
-    def times(self, u: ndarray) -> ndarray:
-        """Products with the covariance matrix of all coefficients, (m,), of u (m,).
+    def times(self, rows: ndarray) -> ndarray:
+        """Products with the covariance matrix of all coefficients, (r, m), of rows u of (r, m).
 
         With U the symmetric matrix whose entries i <= j are u, the sum over (a, b) of `entries` times u is, at (c, d),
         ``v ((BUB)_cd - u_00 B_cd)/n``, plus ``(B u_0)_d / n_k`` where c = 0 and ``(p u_00 - tr UB)/(2n)`` at (0, 0).
         """
         B, p = self.bordered, len(self.bordered) - 1
         i, j = monomials("full", p)
-        U = np.zeros_like(B)
-        U[i, j] = U[j, i] = u
-        UB = U @ B
-        V = (B @ UB - u[0] * B)[i, j] * np.where(i == j, 0.5, 1.0) / self.n
-        V[0] += (p * u[0] - np.trace(UB)) / (2 * self.n)
-        V[: p + 1] += B @ u[: p + 1] / self.count
+        at, whole = i * (p + 1) + j, np.zeros((p + 1, p + 1), dtype=np.intp)
+        whole[i, j] = whole[j, i] = np.arange(len(i))
+        factor, V = np.where(i == j, 0.5, 1.0) / self.n, np.empty(rows.shape)
+        for u, out in zip(rows, V, strict=True):
+            UB = u[whole] @ B
+            np.multiply((B @ UB - u[0] * B).ravel()[at], factor, out=out)
+            out[0] += (p * u[0] - np.trace(UB)) / (2 * self.n)
+        V[:, : p + 1] += rows[:, : p + 1] @ B / self.count
         return V
 
 
@@ -229,10 +231,9 @@ class QuadraticCovariance:
     def times(self, J: ndarray) -> ndarray:
         """Products J V for J (e, K-1, m), of full covariances, in O(e K p^3): V itself has O(K^2 p^4) numbers."""
         out = np.empty(J.shape)
-        for rows, by_equation in zip(out, J, strict=True):
-            rows[:] = self.classes[0].times(by_equation.sum(axis=0))  # type: ignore[union-attr]
-            for k, u in enumerate(by_equation):
-                rows[k] += self.classes[k + 1].times(u)  # type: ignore[union-attr]
+        out[:] = self.classes[0].times(J.sum(axis=1))[:, None]  # type: ignore[union-attr]
+        for k, law in enumerate(self.classes[1:]):
+            out[:, k] += law.times(J[:, k])  # type: ignore[union-attr]
         return out
 
     def _paired(self, a: Positions, b: Positions) -> ndarray:

@@ -277,6 +277,11 @@ class NaiveBayesFit:
         return np.concatenate([s.n.reshape(self.K, -1) for s in self.statistics], axis=1)
 
     @cached_property
+    def starts(self) -> list[int]:
+        """Position of each group's first feature."""
+        return _starts(self.families)
+
+    @cached_property
     def columns(self) -> list[slice]:
         """Columns 1..M-1 of the discriminant that belong to each feature."""
         widths = [f.width for f in self.families for _ in range(f.p)]
@@ -290,7 +295,7 @@ class NaiveBayesFit:
 
     def _spans(self) -> Iterator[tuple[Fitted, slice]]:
         """Each group of features with all its columns of the discriminant."""
-        for start, fitted in zip(_starts(self.families), self.features):
+        for start, fitted in zip(self.starts, self.features):
             first, last = self.columns[start], self.columns[start + fitted.family.p - 1]
             yield fitted, slice(first.start, last.stop)
 
@@ -369,7 +374,7 @@ class NaiveBayesFit:
         """
         drawn: list[ndarray] = []
         rows = [np.flatnonzero(y == k) for k in range(self.K)]
-        for start, fitted in zip(_starts(self.families), self.features):
+        for start, fitted in zip(self.starts, self.features):
             given = [{"totals": totals[start][r]} if totals and start in totals else {} for r in rows]
             parts = [fitted.sample(rng, k, len(r), **g) for k, (r, g) in enumerate(zip(rows, given))]
             values = np.empty((len(y), *parts[0].shape[1:]), dtype=parts[0].dtype)
@@ -396,10 +401,10 @@ class NaiveBayesFit:
 
     def _part(self, feature: int) -> tuple[Family, Statistics]:
         """Family and statistics of one feature."""
-        g = int(np.searchsorted(_starts(self.families), feature, side="right")) - 1
+        g = int(np.searchsorted(self.starts, feature, side="right")) - 1
         family, statistics = self.families[g], self.statistics[g]
         if isinstance(family, GaussianFamily):
-            at = feature - _starts(self.families)[g]
+            at = feature - self.starts[g]
             return replace(family, p=1), statistics.column(at)  # type: ignore[union-attr]
         return family, statistics
 
@@ -543,7 +548,7 @@ class NaiveBayesFit:
             odds = self.log_priors[1:] - self.log_priors[0]
             se = np.sqrt(1 / self.prior_counts[1:] + 1 / self.prior_counts[0])
             found = [Parameter("log_prior_odds", None, None, k + 1, *v) for k, v in enumerate(_pairs(odds, se))]
-        for start, fitted in zip(_starts(self.families), self.features):
+        for start, fitted in zip(self.starts, self.features):
             estimates = fitted.estimates()
             for j in range(fitted.family.p):
                 for k in range(self.K):
@@ -563,7 +568,7 @@ class NaiveBayesFit:
         """Probabilities and rates estimated as 0, whose logs are -inf."""
         return [
             z._replace(feature=start + z.feature)
-            for start, fitted in zip(_starts(self.families), self.features)
+            for start, fitted in zip(self.starts, self.features)
             for z in fitted.zero_cells()
         ]
 

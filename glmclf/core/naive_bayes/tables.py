@@ -29,7 +29,8 @@ from glmclf.core.naive_bayes.family import (
 
 @dataclass(frozen=True)
 class Categorical(Family):
-    """A table of `levels` probabilities a class; values are codes 0..levels-1, -1 if missing. T = [x = l], l >= 1.
+    """A table of `levels` probabilities a class; values are codes 0..levels-1, -1 if missing, less for levels outside
+    the table, of probability 0. T = [x = l], l >= 1.
 
     The estimate is (n_l + a)/(n + a L), a the smoothing: the mode under Dirichlet(a) on the scale of log-odds.
     """
@@ -112,19 +113,28 @@ class FittedTable(Fitted):
         with np.errstate(divide="ignore"):
             return np.log(self.theta)
 
-    def _last(self, by_level: ndarray, codes: ndarray, missing: float = 0.0) -> ndarray:
-        """Rows of (L, K) by code; the code -1 takes the row appended for missing values."""
-        return np.vstack([by_level, np.full((1, by_level.shape[1]), missing)])[codes]
+    def _last(self, by_level: ndarray, codes: ndarray, outside: float = 0.0, missing: float = 0.0) -> ndarray:
+        """Rows of (L, K) by code; codes below 0 take the rows appended for levels outside the table and for missing
+        values."""
+        more = np.repeat([[outside], [missing]], by_level.shape[1], axis=1)
+        return np.vstack([by_level, more])[np.maximum(codes, -2)]
 
     def log_density(self, values: ndarray) -> ndarray:
-        return self._last(self._log.T, self.family.codes(values))
+        return self._last(self._log.T, self.family.codes(values), -np.inf)
 
     def statistic(self, values: ndarray) -> ndarray:
-        return self._last(np.eye(self.family.levels)[:, 1:], self.family.codes(values), np.nan)[:, None]
+        return self._last(np.eye(self.family.levels)[:, 1:], self.family.codes(values), np.nan, np.nan)[:, None]
 
     def natural(self) -> tuple[ndarray, ndarray]:
         with np.errstate(invalid="ignore"):
-            return self._log[:, :1], (self._log[:, 1:] - self._log[:, :1])[:, None]
+            eta = (self._log[:, 1:] - self._log[:, :1])[:, None]
+        return np.zeros((self.K, 1)) if self._always_one else self._log[:, :1], eta
+
+    @cached_property
+    def _always_one(self) -> bool:
+        """Whether a 0/1 feature is 1 in all rows: of log p(0) = -inf in every class nothing is left but log p(1) = 0,
+        which is the part of the intercept, and the slope is not identified."""
+        return self.family.levels == 2 and not self.cells[:, 0].any()
 
     def loglik(self, statistics: ClassSums) -> ndarray:
         return xlogy(statistics.sums, self.theta).sum(axis=1)[:, None]
@@ -145,14 +155,17 @@ class FittedTable(Fitted):
         V[:, at, at] += self._inverse[:, levels]
         klass, level = np.nonzero(self.cells[:, levels] == 0)
         V[klass, level + 1, :] = V[klass, :, level + 1] = np.nan
+        if self._always_one:
+            V[:, 0, 0] = 0.0
         return V[:, None]
 
     def variances(self) -> ndarray:
         first = self._inverse[:, :1]
-        return np.concatenate([first - 1 / self.n, first + self._inverse[:, 1:]], axis=1)[:, None]
+        constant = np.zeros_like(first) if self._always_one else first - 1 / self.n
+        return np.concatenate([constant, first + self._inverse[:, 1:]], axis=1)[:, None]
 
     def score_variance(self, values: ndarray) -> ndarray:
-        return self._last((self._inverse - 1 / self.n).T, self.family.codes(values))
+        return self._last((self._inverse - 1 / self.n).T, self.family.codes(values), np.nan)
 
     def influence(self, values: ndarray, y: ndarray) -> ndarray:
         codes = self.family.codes(values)

@@ -26,6 +26,7 @@ from glmclf.data.table.frame import Column, naming_rows, placed, quoted
 from glmclf.errors import DataError, UnseenLevelError
 
 MISSING_LEVEL = "(missing)"
+IMPOSSIBLE = -2  # code of the first level of probability 0; others are below it
 
 
 # ------------------------------------------------------------------------------------------------------- feature
@@ -93,7 +94,8 @@ class Feature:
         return level_word((self.levels or (0, 1))[code], len(self.sizes) > 1)
 
     def values(self, coded: Mapping[str, ndarray]) -> ndarray:
-        """The feature's values, from the codes or numbers of each factor; missing, or an unseen cell: NaN, or -1."""
+        """The feature's values, from the codes or numbers of each factor; missing, or an unseen cell: NaN, or -1; of
+        probability 0: `IMPOSSIBLE` or less."""
         parts = [coded[code] for code in self.factors]
         if self.kind == "counts":
             return np.column_stack([_as_numbers(part)[:, 0] for part in parts])
@@ -104,7 +106,7 @@ class Feature:
             return codes
         known = np.array(self.observed)
         place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-        return np.where(known[place] == codes, place, -1)
+        return np.where(known[place] == codes, place, np.minimum(codes, -1))
 
     def moved(self, slopes: Mapping[str, ndarray]) -> ndarray:
         """Derivatives of the feature's values, from those of each factor."""
@@ -123,10 +125,11 @@ class Feature:
 
 
 def grid_codes(parts: Sequence[ndarray], sizes: Sequence[int]) -> ndarray:
-    """Codes of crossed levels, the last factor fastest; -1 where one is missing."""
+    """Codes of crossed levels, the last factor fastest; -1 where one is missing, else `IMPOSSIBLE` where one is."""
     codes = parts[0]
     for part, size in zip(parts[1:], sizes[1:]):
-        codes = np.where((codes < 0) | (part < 0), -1, codes.astype(np.intp) * size + part)
+        neither = np.where((codes == -1) | (part == -1), -1, IMPOSSIBLE)
+        codes = np.where((codes < 0) | (part < 0), neither, codes.astype(np.intp) * size + part)
     return codes
 
 

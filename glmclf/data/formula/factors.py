@@ -586,17 +586,21 @@ class Factor:
         Columns of a numerical factor; 0 with levels.
     left_out : list
         Levels seen without a row, hence left out.
+    unused : tuple
+        Levels that a column or ``C(g, levels=)`` declares and no row has, in a model where their probability is 0: no
+        error in new rows, but the codes -2, -3, ...
     """
 
     expression: Expression
     levels: list[Any] | None
     width: int
     left_out: list[Any] = field(default_factory=list)
+    unused: tuple[Any, ...] = ()
 
     def values(self, value: Value, *, any_level: bool = False) -> ndarray:
         """(n,) level codes or (n, width) numbers; rows without a value hold -1 or NaN.
 
-        With `any_level` a level that the training rows did not have is no error but no value.
+        With `any_level` a level that the training rows did not have is no error but no value, declared or not.
 
         Raises
         ------
@@ -607,10 +611,13 @@ class Factor:
         if self.levels is None:
             return self._numbers(value)
         data = value.data if value.labelled else _categorise(_only_column(value.data, code))
-        codes, unknown = recode(data, self.levels)
+        codes, unknown = recode(data, [*self.levels, *self.unused] if self.unused else self.levels)
+        if self.unused:
+            n = len(self.levels)
+            codes = np.where(codes < n, codes, -1 if any_level else n - 2 - codes.astype(np.intp))
         if unknown and not any_level:
             error = self._unseen(unknown)
-            error.places = np.flatnonzero((codes < 0) & (np.asarray(data.codes) >= 0))
+            error.places = np.flatnonzero((codes == -1) & (np.asarray(data.codes) >= 0))
             raise error
         return codes
 
@@ -638,6 +645,7 @@ class Factor:
             "transforms": [[name, dict(vars(transform))] for name, transform in e.transforms.items()],
             **({"fixed": list(e.fixed.values())} if e.reductions else {}),
             **({} if e.seen is None else {"across": True}),
+            **({"unused": list(self.unused)} if self.unused else {}),
         }
 
     @classmethod
@@ -670,7 +678,8 @@ class Factor:
             raise DataError(f'the stored numbers of "{expression.code}" are not as many as its code has.')
         expression.fixed = dict(zip(expression.reductions, fixed, strict=True))
         expression.seen = "" if record.get("across") else None  # no digest is stored: all rows are new
-        return cls(expression, record["levels"], record["width"], record["left_out"])
+        unused = tuple(record.get("unused", ()))
+        return cls(expression, record["levels"], record["width"], record["left_out"], unused)
 
     def references(self) -> dict[str, tuple[str, Any]]:
         """The caller's functions and constants by name, as pickle may keep them.

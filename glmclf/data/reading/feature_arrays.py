@@ -90,7 +90,7 @@ def read_feature_arrays(
     made = beside.respond(response)
     builder = Builder(reading, found, Families(families, pooled, smoothed), missing, notes)
     features = builder.features(terms)
-    if not features:
+    if not any(feature.width for feature in features):
         raise DataError("exog has no features: every column has one level in the rows used.")
     design = FeatureDesign(features, None, " + ".join(beside.left), builder.factors, {}, missing, dropped)
     names = dict.fromkeys(name for f in builder.factors.values() for name in f.expression.columns)

@@ -112,7 +112,7 @@ class Builder:
     def _table(self, term: Term) -> list[Feature]:
         """Feature with levels, or of the observed cells of several factors; none where there is one cell only."""
         for code in term.codes:
-            self._fix(code, self._labelled(code), labels=True, every=len(term.codes) == 1 and self._keeps_all(code))
+            self._fix(code, self._labelled(code), labels=True, alone=len(term.codes) == 1)
         levels = [self.factors[code].levels or [] for code in term.codes]
         sizes = tuple(len(each) for each in levels)
         if math.prod(sizes) > MAX_TABLE_CELLS:
@@ -122,7 +122,7 @@ class Builder:
         joint = len(levels) > 1
         observed = self._observed_cells(term, sizes) if joint else None
         cells = tuple(_crossed(levels, observed) if joint else levels[0])
-        if len(cells) == 1:
+        if len(cells) == 1 and (joint or not self.factors[term.codes[0]].unused):
             return self._left_out(term, cells[0] if joint else cells)
         xnames = tuple(f"{term.name}[T.{level_word(cell, joint)}]" for cell in cells[1:])
         columns = tuple(dict.fromkeys(name for code in term.codes for name in self.reading.bound[code].columns))
@@ -201,33 +201,40 @@ class Builder:
         columns = tuple(self.reading.bound[code].columns[0] for code in term.codes)
         return Feature(term.name, term.name, "multinomial", term.codes, columns, term.words, columns, (), 0, columns)
 
-    def _keeps_all(self, code: str) -> bool:
-        """Whether levels without rows stay: those that the column or ``C(..., levels=)`` declares, which smoothing
-        gives a probability."""
+    def _declares(self, code: str) -> bool:
+        """Whether a column, or ``C(..., levels=)``, says which levels there are, whichever of them have rows."""
         expression = self.reading.bound[code]
         name = expression.bare or expression.categorised
-        declared = self.found[code].value.levels is not None
-        return self.families.smoothed and (declared or (name is not None and self._kind(name) == "category"))
+        return self.found[code].value.levels is not None or (name is not None and self._kind(name) == "category")
 
     def _kind(self, column: str) -> str:
         """Kind of a column of the table."""
         return self.reading.table[column].kind
 
-    def _fix(self, code: str, value: Value, *, labels: bool, every: bool = False) -> None:
-        """Fix a factor's levels or width, and code the kept rows; `every` keeps levels without rows."""
+    def _fix(self, code: str, value: Value, *, labels: bool, alone: bool = False) -> None:
+        """Fix a factor's levels or width, and code the kept rows.
+
+        Declared levels without rows stay in a table of the factor `alone` if it is smoothed; otherwise their
+        probability is 0.
+        """
+        listed = labels and self._declares(code)
+        every = listed and alone and self.families.smoothed
         keep = self.found[code].keep
         if self.missing == "level" and not labels:
             self._check_observed(code, keep)
         expression = self.reading.bound[code]
         declared = expression.bare is not None and self._kind(expression.bare) == "category"
         factor, coded, note = fit_factor(expression, value, self._n_rows, every=every, declared=declared)
-        if note:
-            self.notes.append(note)
         if labels:
             coded = _base_first(factor, coded, value.contrast, self.notes)
-            coded = coded if every else _only_observed(factor, coded, value.contrast, self.notes)
+            coded = coded if every else _only_observed(factor, coded, value.contrast)
+            if listed and not every:
+                factor.unused, factor.left_out = tuple(factor.left_out), []
+                note = _without_rows(code, factor.unused)
             if self.missing == "level" and not keep.all():
                 _add_missing_level(factor)
+        if note:
+            self.notes.append(note)
         self.factors[code], self.coded[code] = factor, everywhere(coded, keep, factor, self.missing)
 
     def _check_observed(self, code: str, keep: ndarray) -> None:
@@ -307,7 +314,7 @@ def _base_first(factor: Factor, codes: ndarray, contrast: Any, notes: list[str])
     return np.argsort(order)[codes]
 
 
-def _only_observed(factor: Factor, codes: ndarray, contrast: Any, notes: list[str]) -> ndarray:
+def _only_observed(factor: Factor, codes: ndarray, contrast: Any) -> ndarray:
     """Codes after the levels without rows were left out: those of ``C(g, levels=)``, or one of a bool."""
     levels = factor.levels or []
     used = np.bincount(codes, minlength=len(levels)) > 0
@@ -316,11 +323,16 @@ def _only_observed(factor: Factor, codes: ndarray, contrast: Any, notes: list[st
     code, lost = factor.expression.code, [level for level, there in zip(levels, used) if not there]
     if isinstance(contrast, Treatment) and contrast.reference is not None and not used[0]:
         raise FormulaError(f'"{code}": the base level {quoted(levels[:1])} has no rows; choose another.')
-    if sum(used) > 1:
-        plural = ("levels", "have", "were") if len(lost) > 1 else ("level", "has", "was")
-        notes.append(f"{plural[0]} {quoted(lost)} of {code} {plural[1]} no rows and {plural[2]} left out")
     factor.left_out, factor.levels = [*factor.left_out, *lost], [v for v, there in zip(levels, used) if there]
     return (np.cumsum(used) - 1)[codes]
+
+
+def _without_rows(code: str, lost: tuple[Any, ...]) -> str | None:
+    """Note on declared levels without rows, where nothing gives them a probability."""
+    if not lost:
+        return None
+    plural = ("levels", "have", "their") if len(lost) > 1 else ("level", "has", "its")
+    return f"{plural[0]} {quoted(lost)} of {code} {plural[1]} no rows: {plural[2]} probability is 0 in every class"
 
 
 def _add_missing_level(factor: Factor) -> None:

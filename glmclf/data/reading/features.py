@@ -123,7 +123,7 @@ def read_features(
     notes += no_trials(survey.no_trials)
     builder = reader.builder(source, survey, asked, notes)
     features = builder.features(terms)
-    if not features:
+    if not any(feature.width for feature in features):
         raise no_features(formula, [term.name for term in terms])
     columns = variables(builder.factors, survey)
     design = FeatureDesign(features, formula, " + ".join(parsed.left), builder.factors, columns, missing)

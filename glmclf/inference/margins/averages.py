@@ -103,6 +103,25 @@ class GroupedRows:
         return np.stack([np.add.reduceat(column[:, None] * X, self.starts, axis=0) for column in A.T], axis=1)
 
 
+class Moved(NamedTuple):
+    """Derivatives of rows of regressors, in the columns that change.
+
+    Attributes
+    ----------
+    columns : (c,) integer ndarray
+    values : (n, c) ndarray
+    """
+
+    columns: ndarray
+    values: ndarray
+
+    @classmethod
+    def of(cls, dX: ndarray) -> Moved:
+        """Derivatives of all columns, (n, k), of which few change as a rule."""
+        columns = np.flatnonzero((dX != 0).any(axis=0))
+        return cls(columns, dX[:, columns])
+
+
 class EffectSums:
     """Weighted sums of `Effect` rows by group, block by block.
 
@@ -118,7 +137,7 @@ class EffectSums:
         self.tails: tuple[_LogSums, _LogSums] | None = None
         self.low, self.high = np.full(groups, np.inf), np.full(groups, -np.inf)
 
-    def add(self, effect: Effect, w: ndarray, X: ndarray, dX: ndarray | None = None, codes: ndarray | None = None):
+    def add(self, effect: Effect, w: ndarray, X: ndarray, dX: Moved | None = None, codes: ndarray | None = None):
         """Add rows X with weights w; dX is needed where the effect has a slope."""
         n, L, q = effect.by_eta.shape
         by = GroupedRows(codes, n)
@@ -130,7 +149,7 @@ class EffectSums:
         self.value[by.of] += by.crossed(w[:, None], effect.value[at])[:, 0]
         total = by.crossed(_flat(effect.by_eta[at], w), X)
         if effect.by_slope is not None and dX is not None:
-            total = total + by.crossed(_flat(effect.by_slope[at], w), dX[at])
+            total[..., dX.columns] += by.crossed(_flat(effect.by_slope[at], w), dX.values[at])
         self.gradient[by.of] += total.reshape(len(by.of), L, -1)
 
     def add_tails(self, tails: Tails, eta: ndarray, w: ndarray, X: ndarray, codes: ndarray | None = None) -> None:

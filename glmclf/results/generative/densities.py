@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,8 @@ from scipy.special import chdtrc
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.results.generative.parameters import PARAMETER_WORDS
+
+MAX_NAMED = 6  # values, zero cells, or features, that a message spells out
 
 
 def conditionals(res: Any) -> dict[str, pd.DataFrame]:
@@ -29,12 +33,15 @@ def conditionals(res: Any) -> dict[str, pd.DataFrame]:
             into = own.setdefault((word, what), np.empty(K))
             into[slice(None) if p.klass is None else p.klass] = value
     index = pd.Index(res.levels, dtype=object)
-    return {
-        name: pd.DataFrame(
-            np.column_stack([v[order] for v in own.values()]), index=index, columns=pd.MultiIndex.from_tuples(own)
-        )
-        for name, own in columns.items()
-    }
+    heads: dict[tuple[Any, ...], pd.MultiIndex] = {}  # many features have the same parameters, and making one is slow
+
+    def table(own: dict[tuple[str, str], ndarray]) -> pd.DataFrame:
+        if (names := tuple(own)) not in heads:
+            heads[names] = pd.MultiIndex.from_tuples(names)
+        values = np.column_stack([v[order] for v in own.values()])
+        return pd.DataFrame(values, index=index, columns=heads[names])
+
+    return {name: table(own) for name, own in columns.items()}
 
 
 def place_of(res: Any, feature: Any) -> int:
@@ -68,14 +75,14 @@ def summary_features(res: Any) -> pd.DataFrame:
         statistic = np.full(len(statistic), np.nan)
     families = [f for f in fit.families for _ in range(f.p)]
     observed = fit.observed.sum(axis=0)
-    notes = []
+    zeros, notes = Counter(z.feature for z in fit.zero_cells()), []
     for j, feature in enumerate(features):
         words = ["joint table"] if len(feature.factors) > 1 and feature.kind == "codes" else []
         if families[j].name == "gaussian" and families[j].pooled:
             words.append("one variance")
         if feature.kind == "codes":
-            words.append(f"{feature.cells} levels")
-        zero = sum(z.feature == j for z in fit.zero_cells())
+            words.append(f"{feature.cells} level{'s' if feature.cells > 1 else ''}")
+        zero = zeros[j]
         words += [f"{zero} zero cell{'s' if zero > 1 else ''}"] if zero else []
         notes.append(", ".join(words))
     return pd.DataFrame(
@@ -95,8 +102,46 @@ def summary_features(res: Any) -> pd.DataFrame:
 def is_missing(v: ndarray) -> ndarray:
     """Mask of the rows that lack a feature."""
     if v.dtype.kind in "iu":
-        return v < 0
+        return v == -1
     return np.isnan(v) if v.ndim == 1 else np.isnan(v).any(axis=1)
+
+
+def impossible_because(res: Any, values: Sequence[ndarray]) -> str:
+    """Which values give rows the probability 0 in every class, and what to do: the end of a sentence."""
+    fit, features = res._fit, res.model.features
+    found: dict[str, str] = {}
+    for start, law, v in zip(fit.starts, fit.features, fit.packed(values)):
+        if np.isneginf(law.log_density(v)).all(axis=1).any():
+            for j in range(start, start + law.family.p):
+                zero = np.isneginf(fit.alone(j).log_joint(values[j : j + 1])).all(axis=1)
+                words = _never(res, j, values[j][zero])
+                found |= dict.fromkeys(words, features[j].family)
+    if set(found.values()) <= {"gaussian", "gamma", "exponential"} and (found or not fit.zero_cells()):
+        advice = "The values are too far out for a density above 0: check the units"
+    elif set(found.values()) <= {"poisson"} and all(cell.level is None for cell in fit.zero_cells()):
+        advice = "Leave out the features whose rate is 0 in a class"
+    else:
+        advice = "Use smoothing=.5"
+    shown = "; ".join([*list(found)[:MAX_NAMED], *(["..."] if len(found) > MAX_NAMED else [])])
+    return f"{shown and f' ({shown})'}: the posterior is NaN. {advice}"
+
+
+def _never(res: Any, j: int, v: ndarray) -> list[str]:
+    """Values of a feature that have probability 0 in every class, in words."""
+    feature, model = res.model.features[j], res.model
+    if not len(v):
+        return []
+    if feature.kind == "counts":
+        zero = (res._fit.alone(j).features[0].cells == 0).all(axis=0)
+        return [f"{feature.word(l)} > 0" for l in np.flatnonzero(zero & (v > 0).any(axis=0)).tolist()]
+    if feature.kind == "numbers":
+        known = [feature.word(int(x)) for x in np.unique(v)] if feature.family == "bernoulli" else np.unique(v).tolist()
+        return [f"{feature.name} = {x}" for x in known]
+    unused = model._design.factors[feature.factors[0]].unused if len(feature.factors) == 1 else ()
+    return [
+        f"{feature.name} = {feature.word(c) if c >= 0 else unused[-2 - c] if unused else 'a level without rows'}"
+        for c in np.unique(v).tolist()
+    ]
 
 
 def totals(model: Any) -> dict[str, list[list[float]]]:

@@ -95,9 +95,6 @@ class DiscriminantResults(GenerativeResults):
     """Results of LDA and QDA."""
 
     _joint_law: ClassVar[str] = "normal"
-    _impossible: ClassVar[str] = (
-        "{} so far from all classes that every density is 0 as a float: the posterior is NaN. Check the units"
-    )
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts")
 
     def __init__(
@@ -329,8 +326,8 @@ class DiscriminantResults(GenerativeResults):
             raise NotImplementedError('compare_conditional() is for the maximum likelihood fit: divisor="mle"')
         self._check_priors("compare_conditional()")
 
-    def _function_slopes(self, X: ndarray, d: ndarray) -> ndarray:
-        """Derivatives of the regressors of the implied logit, where features X change by d."""
+    def _function_slopes(self, X: ndarray, d: ndarray) -> tuple[ndarray, ndarray]:
+        """Columns of the regressors of the implied logit that change where features X change by d; derivatives."""
         law = self._law
         return regressor_slopes(law, X - law.centre, d)
 
@@ -357,6 +354,10 @@ class DiscriminantResults(GenerativeResults):
         index = index if len(index) == len(X) else pd.RangeIndex(len(X))
         self._check_finite(X, index)
         return X, index
+
+    def _impossible(self, what: str, values: ndarray, rows: ndarray) -> str:
+        far = "so far from all classes that every density is 0 as a float"
+        return f"{what} {far}: the posterior is NaN. Check the units"
 
     def _values_of(self, X) -> ndarray:
         return X.toarray()

@@ -20,7 +20,14 @@ from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.comparison.conditional import LogitForm
 from glmclf.results.generative.audit import audit
-from glmclf.results.generative.densities import conditionals, density, is_missing, summary_features, totals
+from glmclf.results.generative.densities import (
+    conditionals,
+    density,
+    impossible_because,
+    is_missing,
+    summary_features,
+    totals,
+)
 from glmclf.results.generative.discriminant import COVARIANCE_NOTES, DiscriminantResults
 from glmclf.results.generative.errors import error_facts, error_rates, log_posterior
 from glmclf.results.generative.implied_logit import MAX_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
@@ -53,16 +60,6 @@ class NaiveBayesResults(GenerativeResults):
 
     _joint_law: ClassVar[str] = "independent"
     _facts: ClassVar[tuple[str, ...]] = (*GenerativeResults._facts, "_error_facts", "_totals")
-
-    @property
-    def _impossible(self) -> str:  # type: ignore[override]
-        words = "{} with probability 0 in every class: the posterior is NaN. "
-        cells = self._fit.zero_cells()
-        if not cells:
-            return words + "The values are too far out for a density above 0: check the units"
-        if all(cell.level is None for cell in cells):
-            return words + "Leave out the features whose rate is 0 in a class"
-        return words + "Use smoothing=.5"
 
     def __init__(self, model, fitted: NaiveBayesFit, cov: Covariance, group_names: list[str]):
         """`cov` holds the covariance of the parts of the log-odds, or nothing where it has closed forms."""
@@ -289,6 +286,9 @@ class NaiveBayesResults(GenerativeResults):
 
     def _values_of(self, X) -> list[ndarray]:
         return X.values
+
+    def _impossible(self, what: str, values: Sequence[ndarray], rows: ndarray) -> str:
+        return f"{what} with probability 0 in every class{impossible_because(self, [v[rows] for v in values])}"
 
     def _n_missing(self, values: Sequence[ndarray]) -> ndarray:
         return np.sum([is_missing(v) for v in values], axis=0)

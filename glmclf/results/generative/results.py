@@ -71,7 +71,6 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
         "discriminant"
     )
-    _impossible: ClassVar[str] = "{} with probability 0 in every class: the posterior is NaN. Use smoothing=.5"
 
     # what a subclass supplies
     def _log_joint(self, values) -> ndarray:
@@ -109,6 +108,10 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         with rows_gathered() as lost:
             values, index = self._values(newdata)
         return values, index, lost.of(len(index))
+
+    def _impossible(self, what: str, values, rows: ndarray) -> str:
+        """Warning about rows, in words and as a mask, that have probability 0 in every class."""
+        raise NotImplementedError
 
     def _values_of(self, X) -> Any:
         """Features of rows in the form that the fit uses."""
@@ -398,13 +401,13 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             p = self._posterior(values)
             p[lost] = np.nan
             if not sums_up(p):
-                self._warn_impossible(self._log_scores(values), index)
+                self._warn_impossible(self._log_scores(values), values, index)
             return self._by_level(p, index)
         joint = self._moved(self._log_joint(values) if which == "joint" else self._log_scores(values), priors)
         joint[lost] = np.nan
         if which == "joint":
             return self._by_level(joint, index)
-        self._warn_impossible(joint, index)
+        self._warn_impossible(joint, values, index)
         if which == "class":
             return self._decided(joint, index, rule, cost)
         if which == "linear":
@@ -420,12 +423,12 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
                 'which="mean"'
             )
 
-    def _warn_impossible(self, joint: ndarray, index: pd.Index) -> None:
-        impossible = np.isneginf(joint).all(axis=1)
+    def _warn_impossible(self, joint: ndarray, values, index: pd.Index) -> None:
+        impossible = np.asarray(np.isneginf(joint).all(axis=1))
         if impossible.any():
             rows, n = ", ".join(map(str, index[impossible][:5])), int(impossible.sum())
             what = f"{n} row{'s' if n > 1 else ''} ({rows}{', ...' if n > 5 else ''})"
-            warn(self._impossible.format(what), DataWarning)
+            warn(self._impossible(what, values, impossible), DataWarning)
 
     def _by_level(self, values: ndarray, index: pd.Index) -> pd.DataFrame:
         order, columns = self.model._order, pd.Index(self.levels, dtype=object)
@@ -493,7 +496,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         scores = self._log_scores(values)
         scores[lost] = np.nan
         joint = self._moved(scores, priors)
-        self._warn_impossible(joint, index)
+        self._warn_impossible(joint, values, index)
         order, lacking = self.model._order, self._n_missing(values)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             S = self._log_odds_covariance(values, self._priors_free and priors is None)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from glmclf.core.discriminant.logit import size
 from glmclf.core.gaussian.fit import Gaussian
@@ -359,9 +358,8 @@ def _with_se(x: float, se: float, c: _Context | None = None) -> str:
 # -------------------------------------------------------------------------------------------------------- features
 def _features(c: _Context) -> list[Any]:
     """Tables of the contribution of each feature: F-to-remove or family, and likelihood ratio."""
-    hook = getattr(c.res, "_summary_features", None)
-    if hook is not None:
-        return _family_table(c, hook())
+    if hasattr(c.res, "_summary_features"):
+        return _family_table(c)
     if c.law is None or not c.tested:
         return []
     terms = c.res.model._feature_terms
@@ -386,11 +384,13 @@ def _features(c: _Context) -> list[Any]:
     return [_table("feature", ["LR", "df", "P>chi2"], [c.shown(t) for t in table.index], rows, (18, 13, 8, 11))]
 
 
-def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
+def _family_table(c: _Context) -> list[Any]:
     """Table of the features of naive Bayes, a line each."""
-    if len(features) > MAX_ROWS:
-        c.notes.append(f"{len(features)} features are not printed one by one: see term_tests().")
+    p = len(c.res.model.features)
+    if p > MAX_ROWS:
+        c.notes.append(f"{p} features are not printed one by one: see term_tests().")
         return []
+    features = c.res._summary_features()
     tested, remarks = features["LR"].notna().any(), features["note"].astype(bool).any()
     if tested and not c.res._maximum:
         c.notes.append("Likelihood ratios of the features leave the smoothing out.")
@@ -404,19 +404,21 @@ def _family_table(c: _Context, features: pd.DataFrame) -> list[Any]:
 
 def _estimates(c: _Context, levels: bool | None) -> list[Any]:
     """Tables of the parameters of the features' distributions by class, with standard errors."""
-    found = getattr(c.res, "conditionals", {})
-    sizes = {name: table.shape[1] // 2 for name, table in found.items()}
+    if not hasattr(c.res, "conditionals"):
+        return []
+    counts = [len(f.estimates()) for f in c.res._fit.features for _ in range(f.family.p)]
+    sizes = dict(zip(c.res.model.feature_names, counts, strict=True))
     for name, n in sizes.items():
         if n > LIMITS[levels]:
             c.notes.append(
                 f"{c.shown(name)}: {n} estimates a class are not printed: see conditionals, or summary(levels=True)."
             )
-    found = {name: table for name, table in found.items() if sizes[name] <= LIMITS[levels]}
-    n = sum(sizes[name] for name in found)
+    n = sum(size for size in sizes.values() if size <= LIMITS[levels])
     if n > MAX_ROWS and not levels:
         c.notes.append(f"{n} estimates a class are not printed: see conditionals, or summary(levels=True).")
-    if not found or (n > MAX_ROWS and not levels):
+    if not n or (n > MAX_ROWS and not levels):
         return []
+    found = {name: table for name, table in c.res.conditionals.items() if sizes[name] <= LIMITS[levels]}
     kinds, lines = {feature.name: feature.kind for feature in c.res.model.features}, []
     for name, table in found.items():
         for word in dict.fromkeys(table.columns.get_level_values(0)):

@@ -22,6 +22,7 @@ from glmclf.data.table.undefined_rows import domain_sought
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.margins import inverse
+from glmclf.inference.margins.averages import Moved
 from glmclf.inference.margins.inverse import INTERVAL, LINE, RAYS
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import rows_to_average
@@ -155,7 +156,7 @@ class _VariableLine:
             )
         x0, x1 = source.rows(f.first), source.rows(f.step)
         eta = source.predictors(f.first, x0, row.offsets[0])
-        slope = source.steps(f.step, x1, eta)
+        slope = source.steps(f.step, Moved.of(x1), eta)
         self.A, self.B = float(eta[0]), float(slope[0, 0])
         if not (np.isfinite(self.A) and np.isfinite(self.B)):
             raise ValueError(f'the linear predictor is infinite in "{name}" ({source.res.separation}): no value has p')

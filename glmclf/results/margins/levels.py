@@ -19,7 +19,7 @@ from glmclf.data.table.frame import assigned
 from glmclf.errors import InferenceWarning
 from glmclf.inference.margins.averages import Average
 from glmclf.results.margins.predictors import CERTAIN, RegressionPredictors
-from glmclf.results.margins.rows import Found, ObservedRows, RowBlock, WantedAverage, answer, effect_sums
+from glmclf.results.margins.rows import Found, ObservedRows, RowBlock, WantedAverage, effect_sums
 from glmclf.results.separation import signs_of_rows
 
 MIN_APART = 8  # set in turn, from which the other columns are worth computing apart
@@ -45,7 +45,7 @@ class LevelRows:
         raw = self.source.raw(table)
         self._parts = raw[:, own]
         self._rest = np.setdiff1d(np.arange(raw.shape[1]), own)
-        self._blocks = [self._narrow(block) for block in rows._blocks(None)]
+        self._blocks = [self._narrow(block) for block in rows._blocks()]
 
     def _narrow(self, block: RowBlock) -> RowBlock:
         self.source.refuse_infinite(block.raw)
@@ -55,8 +55,8 @@ class LevelRows:
         """Averages by group with the factor at one of the levels, by its place."""
         source: Any = _LevelPredictors(self.source, self._rest, self._own, self._parts[level])
         with np.errstate(all="ignore"):  # numbers that are not finite are checked afterwards
-            sums, kept = effect_sums(source, iter(self._blocks), wanted, keep, self.groups)
-            return [self._widened(a, level) for a in sums.averages(*(np.concatenate(k) if k else None for k in kept))]
+            found: Any = effect_sums(source, iter(self._blocks), [wanted], keep, self.groups)[0]
+            return [self._widened(average, level) for average in found.averages()]
 
     def _widened(self, average: Average, level: int) -> Average:
         """An average with gradients in all parameters: the constant stands for the level's own columns."""
@@ -115,8 +115,10 @@ def averages(
         return rows.averages(settings, wanted, keep)
     out: list[list[Found]] = []
     for some in map(rows.at, settings):
-        found = _of_levels(some, wanted, keep)
-        out.append([found[j] if j in found else answer(some, one, keep) for j, one in enumerate(wanted)])
+        found: dict[int, Found] = dict(_of_levels(some, wanted, keep))
+        rest = [j for j in range(len(wanted)) if j not in found]
+        found |= dict(zip(rest, some.averages([{}], [wanted[j] for j in rest], keep)[0], strict=True))
+        out.append([found[j] for j in range(len(wanted))])
     return out
 
 

@@ -21,6 +21,7 @@ from glmclf.data.design.feature_design import MISSING_LEVEL
 from glmclf.data.table.frame import as_frame, close_to, quoted, read_column
 from glmclf.errors import DataError, DataWarning, InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
+from glmclf.inference.margins.averages import Moved
 from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
@@ -205,7 +206,7 @@ class LinearPredictors:
         """Convert raw rows to rows of regressors, which the parameters multiply."""
         raise NotImplementedError
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
         """Derivatives of the regressors, from raw rows and their derivatives."""
         raise NotImplementedError
 
@@ -213,7 +214,7 @@ class LinearPredictors:
         """Linear predictors from raw rows, regressors and offset."""
         raise NotImplementedError
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
         """Derivatives of the linear predictors, (n, q)."""
         raise NotImplementedError
 
@@ -293,8 +294,8 @@ class RegressionPredictors(LinearPredictors):
         res = self.res
         return raw if res._state.basis is None else rotated(Dense(raw), res._state.basis, res._state.exact)[:].toarray()
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return self.rows(d)
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved.of(self.rows(d))
 
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         columns = Dense(raw)
@@ -303,9 +304,9 @@ class RegressionPredictors(LinearPredictors):
             self._say(CERTAIN, InferenceWarning)
         return eta
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
         found = self.res._state.estimate
-        steps = dX @ found.fit.theta.reshape(-1, self.k).T
+        steps = dX.values @ found.fit.theta.reshape(-1, self.k)[:, dX.columns].T
         if found.is_finite:
             return steps
         if not self.several:
@@ -348,8 +349,8 @@ class GenerativePredictors(LinearPredictors):
     def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
         return np.column_stack([np.zeros(len(X)), X @ self.b.T])
 
-    def steps(self, d: ndarray, dX: ndarray, eta: ndarray) -> ndarray:
-        return dX @ self.b.T
+    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
+        return dX.values @ self.b[:, dX.columns].T
 
 
 class DiscriminantPredictors(GenerativePredictors):
@@ -392,8 +393,8 @@ class DiscriminantPredictors(GenerativePredictors):
     def rows(self, raw: ndarray) -> ndarray:
         return self.form.functions(self._kept(raw))
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return self.res._function_slopes(self._kept(raw), self._kept(d))
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved(*self.res._function_slopes(self._kept(raw), self._kept(d)))
 
     def _estimate(self) -> tuple[ndarray, Any]:
         res = self.res
@@ -410,7 +411,9 @@ class NaiveBayesPredictors(GenerativePredictors):
 
     def _checked(self, table: pd.DataFrame, newdata: Any) -> pd.DataFrame:
         if newdata is not None:
-            self.model._check_domains(self._values(table), table.index, new=True)
+            values = self._values(table)
+            self.model._check_domains(values, table.index, new=True)
+            self.res._warn_impossible(self.res._log_joint(values), values, table.index)
         return table
 
     def raw(self, table: pd.DataFrame) -> ndarray:
@@ -418,7 +421,7 @@ class NaiveBayesPredictors(GenerativePredictors):
         Z = self.form.functions(values)
         missing = np.zeros(len(Z), dtype=bool)
         for v in values:
-            bad = v < 0 if v.dtype.kind in "iu" else np.isnan(v)
+            bad = v < 0 if v.dtype.kind in "iu" else np.isnan(v)  # codes: missing, or impossible in every class
             missing |= bad.reshape(len(Z), -1).any(axis=1)
         Z[missing] = np.nan
         return Z
@@ -452,5 +455,5 @@ class NaiveBayesPredictors(GenerativePredictors):
     def rows(self, raw: ndarray) -> ndarray:
         return raw
 
-    def slopes(self, raw: ndarray, d: ndarray) -> ndarray:
-        return d
+    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+        return Moved.of(d)

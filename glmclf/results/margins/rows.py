@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +23,8 @@ from glmclf.data.source.digests import Digests, Watched
 from glmclf.data.table.frame import assigned, close_to, of_one_type
 from glmclf.data.table.rows import read_extras
 from glmclf.errors import DataError, DerivativeError, MissingDataError
-from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows
+from glmclf.inference.margins.averages import Average, EffectSums, Ends, GroupedRows, Moved
+from glmclf.inference.margins.outcomes import Effect
 from glmclf.results.margins.groups import CrossedGroups, named_columns
 from glmclf.results.margins.predictors import LinearPredictors
 
@@ -57,16 +59,22 @@ class WantedAverage(NamedTuple):
 Found = list[Average] | DerivativeError  # averages by group, or the error of rows without a slope
 
 
-class RowBlock(NamedTuple):
-    """Block of rows: raw columns, slopes, values of the variable, derivative of the offset, offset, weights, groups."""
+class Slopes(NamedTuple):
+    """Derivatives of a block of rows in a variable: of raw columns and of the offset; the values of the variable."""
 
     raw: ndarray
-    slopes: ndarray | None
-    values: ndarray | None
-    moved: ndarray | None
+    offset: ndarray | None
+    values: ndarray
+
+
+class RowBlock(NamedTuple):
+    """Block of rows: raw columns, offset, weights, groups, and its slopes in a variable."""
+
+    raw: ndarray
     offset: ndarray | None
     weights: ndarray
     codes: ndarray | None
+    slopes: Callable[[str], Slopes]
 
 
 class RowsInMemory:
@@ -105,21 +113,21 @@ class RowsInMemory:
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
         """Averages wanted, with variables set to each setting; `keep` stores the averaged values row by row."""
-        return [[answer(rows, one, keep) for one in wanted] for rows in map(self.at, settings)]
+        found = []
+        for rows in map(self.at, settings):
+            some = [rows.changed_for(alike[0]).averages_of(alike, keep) for alike in _together(wanted)]
+            found.append(list(itertools.chain(*some)))
+        return found
 
-    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
+    def averages_of(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[Found]:
         """Averages by group over the rows with their present settings."""
         raise NotImplementedError
 
 
-def answer(rows: RowsInMemory, wanted: WantedAverage, keep: bool) -> Found:
-    """Averages of one kind; the error of rows that have no slope."""
-    try:
-        return rows.changed_for(wanted).averages_of(wanted, keep)
-    except DerivativeError as error:
-        if wanted.slope is None:
-            raise
-        return error
+def _together(wanted: Sequence[WantedAverage]) -> Iterator[list[WantedAverage]]:
+    """Averages in runs that are over the same rows: slopes without a setting, of which each row is evaluated once."""
+    for _, some in itertools.groupby(wanted, lambda one: id(one) if one.setting or one.shift is not None else None):
+        yield list(some)
 
 
 @dataclass(frozen=True)
@@ -156,50 +164,73 @@ class TypicalSums(Summed):
         return TypicalSums(self.rows, fill(self.weight), numbers, tuple(map(fill, self.levels)), offset)
 
 
+@dataclass
+class KeptSums:
+    """Sums of an average, and the values summed with, for probabilities, their complements, where they are kept."""
+
+    sums: EffectSums
+    values: list[ndarray] = field(default_factory=list)
+    rest: list[ndarray] = field(default_factory=list)
+
+    def averages(self) -> list[Average]:
+        """Averages by group."""
+        return self.sums.averages(*(np.concatenate(some) if some else None for some in (self.values, self.rest)))
+
+
 def effect_sums(
-    source: LinearPredictors, blocks: Iterator[RowBlock], wanted: WantedAverage, keep: bool, groups: int
-) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
-    """Sums of effects by group, and the values summed with, for probabilities, their complements.
+    source: LinearPredictors, blocks: Iterator[RowBlock], wanted: Sequence[WantedAverage], keep: bool, groups: int
+) -> list[KeptSums | DerivativeError]:
+    """Sums of effects by group, each of the averages wanted, or the error of rows without a slope.
 
     A row without a value, of which none is left out here, has no average: it is NaN in all of its group.
     """
-    sums, kept, rest = EffectSums(groups), [], []
+    found: list[KeptSums | DerivativeError] = [KeptSums(EffectSums(groups)) for _ in wanted]
     for block in blocks:
         source.refuse_infinite(block.raw)
         if not len(block.raw):
             continue
-        effect, X, dX, eta = _effect(source, block, wanted)
-        sums.add(effect, block.weights, X, dX, block.codes)
-        if wanted.kind == "level":
-            tails = source.outcome.tails(eta)
-            sums.add_tails(tails, eta + np.nan if np.isnan(effect.value).any() else eta, block.weights, X, block.codes)
+        X = source.rows(block.raw)
+        eta, lost = source.predictors(block.raw, X, block.offset), source.lost(block.raw)
+        for place, one in enumerate(wanted):
+            kept = found[place]
+            if isinstance(kept, DerivativeError):
+                continue
+            try:
+                effect, dX = _effect(source, block, one, eta, lost)
+            except DerivativeError as error:
+                found[place] = error
+                continue
+            kept.sums.add(effect, block.weights, X, dX, block.codes)
+            if one.kind == "level":
+                tails, at = source.outcome.tails(eta), eta + np.nan if np.isnan(effect.value).any() else eta
+                kept.sums.add_tails(tails, at, block.weights, X, block.codes)
+                if keep:
+                    kept.rest.append(np.exp(tails.log_q))
             if keep:
-                rest.append(np.exp(tails.log_q))
-        if keep:
-            kept.append(effect.value)
-    return sums, (kept, rest)
+                kept.values.append(effect.value)
+    return found
 
 
-def _effect(source: LinearPredictors, block: RowBlock, wanted: WantedAverage):
-    """Outcome of a block of rows, with its regressors, their derivatives and the linear predictors."""
-    X = source.rows(block.raw)
-    eta = source.predictors(block.raw, X, block.offset)
-    lost = source.lost(block.raw)
-    if block.slopes is None:
+def _effect(
+    source: LinearPredictors, block: RowBlock, wanted: WantedAverage, eta: ndarray, lost: bool
+) -> tuple[Effect, Moved | None]:
+    """Outcome of a block of rows with linear predictors eta, and the derivatives of its regressors."""
+    if wanted.slope is None:
         effect, dX = getattr(source.outcome, wanted.kind)(eta), None
     else:
-        lost = source.lost(block.slopes, change=True) or lost
-        dX = source.slopes(block.raw, block.slopes)
-        steps = source.steps(block.slopes, dX, eta)
-        if block.moved is not None:
-            steps = steps + block.moved.reshape(len(steps), -1)
+        slopes = block.slopes(wanted.slope)
+        lost = source.lost(slopes.raw, change=True) or lost
+        dX = source.slopes(block.raw, slopes.raw)
+        steps = source.steps(slopes.raw, dX, eta)
+        if slopes.offset is not None:
+            steps = steps + slopes.offset.reshape(len(steps), -1)
         effect = getattr(source.outcome, wanted.kind)(eta, steps)
-    if wanted.scaled and block.values is not None:
-        v = block.values[:, None]
-        effect = type(effect)(effect.value * v, effect.by_slope * v[..., None], effect.by_eta * v[..., None])
+        if wanted.scaled:
+            v = slopes.values[:, None]
+            effect = type(effect)(effect.value * v, effect.by_slope * v[..., None], effect.by_eta * v[..., None])
     if lost:
         effect = effect._replace(value=effect.value + np.nan, by_eta=effect.by_eta + np.nan)
-    return effect, X, dX, eta
+    return effect, dX
 
 
 def lacking(source: LinearPredictors, L: int) -> Average:
@@ -271,7 +302,7 @@ class ObservedRows(RowsInMemory):
         if self.offset is not None:
             there &= ~np.isnan(self.offset.reshape(len(there), -1)).any(axis=1)
         if not self.fitted or self.table.isna().to_numpy().any():
-            there &= ~np.concatenate([np.isnan(block.raw).any(axis=1) for block in self._blocks(None)])
+            there &= ~np.concatenate([np.isnan(block.raw).any(axis=1) for block in self._blocks()])
         return there
 
     def subset(self, there: ndarray) -> Self:
@@ -320,31 +351,27 @@ class ObservedRows(RowsInMemory):
         columns = [numbers_of(self.table[name], "median") for name in names]
         return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
 
-    def sums(self, wanted: WantedAverage, keep: bool = False) -> tuple[EffectSums, tuple[list[ndarray], list[ndarray]]]:
+    def sums(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[KeptSums | DerivativeError]:
         """Sums that averages are made of; see `effect_sums`."""
         with np.errstate(all="ignore"):  # numbers that are not finite are checked afterwards
-            return effect_sums(self.source, self._blocks(wanted.slope), wanted, keep, self.groups)
+            return effect_sums(self.source, self._blocks(), wanted, keep, self.groups)
 
-    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
-        sums, kept = self.sums(wanted, keep)
-        rows, rest = (np.concatenate(some) if some else None for some in kept)
-        return sums.averages(rows, rest)
+    def averages_of(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[Found]:
+        return [one if isinstance(one, DerivativeError) else one.averages() for one in self.sums(wanted, keep)]
 
-    def _blocks(self, name: str | None) -> Iterator[RowBlock]:
+    def _blocks(self) -> Iterator[RowBlock]:
         n = len(self.table)
         size = self.source.block_size if self.source.blockwise else max(n, 1)
         for start in range(0, n, size):
             at = slice(start, start + size)
             table = self.table.iloc[at]
-            slopes = values = moved = None
-            if name is not None:
-                slopes = self.source.raw_slopes(table, name)
-                values = table[name].to_numpy(dtype=float)
-                if name == self.source.offset_name:
-                    moved = self.source.offset_of(np.ones(len(table)))
             offset = None if self.offset is None else self.offset[at]
             codes = None if self.codes is None else self.codes[at]
-            yield RowBlock(self.source.raw(table), slopes, values, moved, offset, self.weights[at], codes)
+            yield RowBlock(self.source.raw(table), offset, self.weights[at], codes, partial(self._slopes, table))
+
+    def _slopes(self, table: pd.DataFrame, name: str) -> Slopes:
+        moved = self.source.offset_of(np.ones(len(table))) if name == self.source.offset_name else None
+        return Slopes(self.source.raw_slopes(table, name), moved, table[name].to_numpy(dtype=float))
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
@@ -584,12 +611,19 @@ class RowsInParts:
         def part(rows: ObservedRows) -> SumsSideBySide:
             sums = SumsSideBySide()
             for some in map(rows.at, settings):
-                sums.extend(some.changed_for(one).sums(one)[0] for one in wanted)
+                for alike in _together(wanted):
+                    sums.extend(_without_error(one) for one in some.changed_for(alike[0]).sums(alike))
             return sums
 
         found: Any = self.total(part) if wanted else ()
         answers = (sums.averages() for sums in found)
         return [[next(answers) for _ in wanted] for _ in settings]
+
+
+def _without_error(found: KeptSums | DerivativeError) -> EffectSums:
+    if isinstance(found, DerivativeError):
+        raise found
+    return found.sums
 
 
 class _SeenValues:

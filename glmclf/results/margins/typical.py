@@ -13,8 +13,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.table.frame import quoted
-from glmclf.errors import DataError
-from glmclf.inference.margins.averages import Average
+from glmclf.errors import DataError, DerivativeError
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import (
     Found,
@@ -22,9 +21,9 @@ from glmclf.results.margins.rows import (
     RowBlock,
     RowsInMemory,
     RowsInParts,
+    Slopes,
     TypicalSums,
     WantedAverage,
-    answer,
     effect_sums,
     lacking,
 )
@@ -83,16 +82,17 @@ class TypicalRows(RowsInMemory):
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
     ) -> list[list[Found]]:
         """Averages wanted, with variables set to each setting: those without a slope all together, as more groups."""
-        out: list[list[Found]] = [[[] for _ in wanted] for _ in settings]
+        slopes = [one for one in wanted if one.slope is not None]
+        of_slopes = map(iter, super().averages(settings, slopes, keep))
+        out: list[list[Found]] = [[[] if one.slope is None else next(own) for one in wanted] for own in of_slopes]
         together: dict[str, list[tuple[int, int, TypicalRows]]] = {}
         for i, rows in enumerate(map(self.at, settings)):
             for j, one in enumerate(wanted):
                 if one.slope is None:
                     together.setdefault(one.kind, []).append((i, j, rows.changed_for(one)))
-                else:
-                    out[i][j] = answer(rows, one, keep)
         for kind, some in together.items():
-            found = iter(self._joined([rows for _, _, rows in some]).averages_of(WantedAverage(kind)))
+            groups: Any = self._joined([rows for _, _, rows in some]).averages_of([WantedAverage(kind)])[0]
+            found = iter(groups)
             for i, j, rows in some:
                 out[i][j] = [next(found) for _ in range(rows.groups)]
         return out
@@ -106,12 +106,18 @@ class TypicalRows(RowsInMemory):
             setattr(other, name, [one for rows in many for one in getattr(rows, name)])
         return other
 
-    def averages_of(self, wanted: WantedAverage, keep: bool = False) -> list[Average]:
-        found = [lacking(self.source, self.source.outcome.K)] * self.groups
+    def averages_of(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[Found]:
+        lost = lacking(self.source, self.source.outcome.K)
+        found: list[Found] = [[lost] * self.groups for _ in wanted]
         with np.errstate(all="ignore"):
             for some in self._together():
-                for g, average in zip(some, self._averages(some, wanted), strict=True):
-                    found[g] = average
+                for place, answer in enumerate(effect_sums(self.source, self._block(some), wanted, False, len(some))):
+                    averages = found[place]
+                    if isinstance(answer, DerivativeError) or isinstance(averages, DerivativeError):
+                        found[place] = answer if isinstance(answer, DerivativeError) else averages
+                        continue
+                    for g, average in zip(some, answer.averages(), strict=True):
+                        averages[g] = average
         return found
 
     def _together(self) -> Iterator[list[int]]:
@@ -128,18 +134,15 @@ class TypicalRows(RowsInMemory):
         if some:
             yield some
 
-    def _averages(self, some: list[int], wanted: WantedAverage) -> list[Average]:
-        name = wanted.slope
-        raw = self.collapsed(some, self.source.raw)
-        slopes = values = moved = None
-        if name is not None:
-            slopes = self.collapsed(some, lambda t: self.source.raw_slopes(t, name))
-            values = np.array([float(self.point[g][name]) for g in some])
+    def _block(self, some: list[int]) -> Iterator[RowBlock]:
+        def slopes(name: str) -> Slopes:
             moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
+            raw = self.collapsed(some, lambda table: self.source.raw_slopes(table, name))
+            return Slopes(raw, moved, np.array([float(self.point[g][name]) for g in some]))
+
         offsets = [self.offsets[g] for g in some]
         offset = None if offsets[0] is None else np.concatenate(offsets)
-        block = RowBlock(raw, slopes, values, moved, offset, np.ones(len(some)), np.arange(len(some)))
-        return effect_sums(self.source, iter([block]), wanted, False, len(some))[0].averages()
+        yield RowBlock(self.collapsed(some, self.source.raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
 
     def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
         """Averages of raw rows over independent levels, a row a group; each column over its own factors only."""

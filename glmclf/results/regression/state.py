@@ -272,10 +272,10 @@ class FitState:
         """Convert the state to the dict of a file; `method` is the solver."""
         found, fit = self.estimate, self.estimate.fit
         return {
-            "theta": self.finite_theta,
+            "theta": self.given,
             "gamma": fit.theta,
             "shift": self.shift,
-            "inner": self.inner,
+            "inner": self.inner if self.shift.any() else None,
             "basis": found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
@@ -301,7 +301,9 @@ class FitState:
         found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
         state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
-            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
+            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]))
+        if f.get("inner") is not None:
+            state = replace(state, inner=f["inner"])
         return replace(state, given=f["theta"])
 
     @classmethod
