@@ -14,6 +14,7 @@ from glmclf.core.design.factor import FactorColumns
 from glmclf.errors import UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
 from glmclf.results.diagnostics import influence
+from glmclf.results.hypotheses import pairwise
 from glmclf.results.margins import levels, typical
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-11}  # two ways of summing, at estimates that agree to the solver's tolerance
@@ -187,3 +188,27 @@ def test_levels_that_are_numbers_or_truth_values(monkeypatch):
     found = res.get_margeff().summary_frame()
     monkeypatch.setattr(levels, "MIN_APART", np.inf)
     pd.testing.assert_frame_equal(found, res.get_margeff().summary_frame(), rtol=1e-9)
+
+
+# --------------------------------------------------------------------------------------------------------- pairs
+@pytest.mark.parametrize("factor", ["g", "h"])
+def test_pairs_from_the_covariance_of_levels(both, factor, monkeypatch):
+    """As of the combinations one by one, whose standard errors are computed each by itself."""
+    res = both[1]
+    if factor not in {str(f.expression.columns[0]) for f in res.model._design.factors.values()}:
+        pytest.skip("not in this formula")
+    at = {"x": 0.5} if any(":" in term for term in res.model._design.terms) else None
+    ask = lambda: res.t_test_pairwise(factor, at=at if factor == "h" else None).result_frame
+    found = ask()
+    monkeypatch.setattr(type(res), "_plain", False)
+    pd.testing.assert_frame_equal(found, ask(), rtol=1e-9, atol=1e-12)
+
+
+def test_pairs_of_thousands_need_no_combinations(monkeypatch):
+    res = MODELS["Logit"]()
+    monkeypatch.setattr(pairwise, "MAX_COMBINATION_BYTES", 8 * 435 * 34 - 1)
+    found = res.t_test_pairwise("g")
+    assert found.n_tests == len(found.result_frame) == 435
+    for ask in (lambda: found.contrasts, lambda: res.t_test_pairwise("g", method="tukey")):
+        with pytest.raises(ValueError, match="combinations of 435 pairs of levels have .* GB.*holm"):
+            ask()

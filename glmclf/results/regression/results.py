@@ -112,6 +112,11 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._state.block(at)
 
     @property
+    def _plain(self) -> bool:
+        state, found = self._state, self._state.estimate
+        return bool(found.is_finite and not (found.constraints or state.combinations)) and state.unselected is None
+
+    @property
     def _has_joint_tests(self) -> bool:
         return self._state.has_tests and not self._state.estimate.constraints
 
