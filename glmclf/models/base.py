@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +14,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.caching import cached_property
 from glmclf.checks import check_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces

@@ -8,13 +8,14 @@ import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source, check_beside

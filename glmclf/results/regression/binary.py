@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.factor import FactorColumns

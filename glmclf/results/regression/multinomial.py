@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.columns import Columns, rows_at_once
 from glmclf.core.design.factor import FactorColumns

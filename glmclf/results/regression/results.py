@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.columns import Columns
 from glmclf.core.design.product import Product, rotated
 from glmclf.core.fit.aliasing import not_estimable

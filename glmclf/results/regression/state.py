@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
