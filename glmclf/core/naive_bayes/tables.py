@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.family import (
     ClassSums,
     Defect,

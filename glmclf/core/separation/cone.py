@@ -9,13 +9,13 @@ decide whether it holds more than 0 (Konis 2007), which rows are decided by it, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates, wide
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.triangular import qr_factor

@@ -6,7 +6,6 @@ All that a linear program answers of other cones, products with the rays do here
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
@@ -17,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.sparse.linalg import splu
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, lengths
 from glmclf.core.separation.deadline import Deadline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import itertools
 import math
@@ -12,15 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from patsy import ContrastMatrix, DesignInfo, PatsyError, Term
+from patsy import ContrastMatrix, DesignInfo, PatsyError, Sum, Term, Treatment
 from patsy.build import design_matrix_builders
+from patsy.contrasts import _get_level, _name_levels
 from patsy.desc import Evaluator, IntermediateExpr
 from patsy.design_info import FactorInfo, SubtermInfo
 from patsy.parse_formula import parse_formula as parsed_tree
 
+from glmclf.core.design import coding as many
+from glmclf.core.design.coding import LevelCoding
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.data.formula import expressions
 from glmclf.data.formula.dialects import has_dot, hinting, refuse_names, with_all_columns
-from glmclf.data.formula.factors import Box, Factor
+from glmclf.data.formula.factors import BaseLevel, Box, Factor
 from glmclf.data.formula.operators import refuse_modulo
 from glmclf.data.table.frame import quoted
 from glmclf.errors import FormulaError
@@ -56,15 +61,44 @@ def parse_formula(
     with hinting(formula, columns):
         if columns is not None:
             if has_dot(formula):
-                used = {*left_columns(formula), *beside}
+                used = left_columns(formula)
+                for text in beside:
+                    used |= {text} if text in columns() else columns_in(text)
                 formula = with_all_columns(formula, columns(), used)
             refuse_names(formula, columns())
         return _parsed(formula, intercept)
 
 
+def one_factor(text: str) -> str:
+    """Code of a single factor, which may be a sum: what is added is not a term of its own.
+
+    Raises
+    ------
+    FormulaError
+        Text that is no code, or that is more than one factor.
+    """
+    left = _parsed(f"I({text}) ~ 1", False).left
+    code = left[0].removeprefix("I(").removesuffix(")")
+    if len(left) > 1:
+        raise FormulaError(f'"{text}" is no single expression.')
+    expressions.parse(code)  # which a text with brackets of its own kind is not
+    return code
+
+
 def left_columns(formula: str) -> set[str]:
     """Names on the left side of a formula."""
-    found = [expressions.names(code) for code in _parsed(f"{formula.partition('~')[0]} ~ 1", False).left]
+    return _names_in(_parsed(f"{formula.partition('~')[0]} ~ 1", False).left)
+
+
+def columns_in(text: str) -> set[str]:
+    """Names in the code of a single factor; none in what is no code."""
+    with contextlib.suppress(FormulaError):
+        return _names_in([one_factor(text)])
+    return set()
+
+
+def _names_in(codes: Iterable[str]) -> set[str]:
+    found = map(expressions.names, codes)
     return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
 
 
@@ -225,7 +259,72 @@ class _Known:
 
     def eval(self, state: Any, data: Any) -> Any:
         levels = self._factor.levels
-        return np.zeros((1, self._factor.width)) if levels is None else Box([], self._contrast, levels)
+        return np.zeros((1, self._factor.width)) if levels is None else Box([], _held(self._contrast, levels), levels)
+
+
+class _ManyLevels:
+    """Treatment or sum coding of many levels, of which patsy is given a matrix that takes no memory.
+
+    Its `ContrastMatrix` objects have the coding itself as `coding`.
+    """
+
+    def __init__(self, contrast: Any):
+        self._contrast = contrast
+
+    def code_with_intercept(self, levels: Any) -> Any:
+        """Contrasts that span the constant."""
+        return _coded_by(LevelCoding.full(len(levels)), _name_levels("", levels))
+
+    def code_without_intercept(self, levels: Any) -> Any:
+        """Contrasts beside the constant."""
+        make: Callable[[int, int], LevelCoding] = LevelCoding.treatment
+        letter, given, usual = "T.", getattr(self._contrast, "reference", None), 0
+        if isinstance(self._contrast, Sum):
+            make, letter, given, usual = LevelCoding.deviations, "S.", self._contrast.omit, len(levels) - 1
+        place = usual if given is None else _get_level(levels, given)
+        return _coded_by(make(len(levels), place), _name_levels(letter, [*levels[:place], *levels[place + 1 :]]))
+
+
+class _ManyDeviations(_ManyLevels):
+    def code_with_intercept(self, levels: Any) -> Any:
+        return self._contrast.code_with_intercept(levels)
+
+
+def _coded_by(coding: LevelCoding, suffixes: list[str]) -> Any:
+    matrix = ContrastMatrix(np.broadcast_to(0.0, coding.shape), suffixes)
+    matrix.coding = coding
+    return matrix
+
+
+def _held(contrast: Any, levels: Any) -> Any:
+    """The contrast, of many levels without its matrix where it is treatment or sum coding.
+
+    Raises
+    ------
+    ValueError
+        Another coding of so many levels that its matrix takes gigabytes.
+    """
+    known = contrast() if contrast is Treatment or contrast is Sum else Treatment() if contrast is None else contrast
+    if len(levels) < many.MANY_LEVELS:
+        return contrast
+    if isinstance(known, BaseLevel):
+        known.check(levels)
+    if type(known) in (Treatment, BaseLevel):
+        return _ManyLevels(known)
+    if type(known) is Sum:
+        return _ManyDeviations(known)
+    if 8 * len(levels) ** 2 > MAX_DENSE_BYTES:
+        raise ValueError(
+            f"a coding of {len(levels):,} levels that is none of zeros and ones would take "
+            f"{8e-9 * len(levels) ** 2:.1f} GB: use Treatment"
+        )
+    return contrast
+
+
+def coding_of(matrix: Any) -> Any:
+    """The coding behind patsy's `ContrastMatrix`."""
+    found = getattr(matrix, "coding", None)
+    return np.asarray(matrix.matrix, dtype=np.float64) if found is None else found
 
 
 def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
@@ -268,7 +367,9 @@ def described(design: Any) -> DesignInfo:
 
 def _described_subterm(subterm: Any, known: dict[str, _Known], widths: dict[str, int]) -> SubtermInfo:
     contrasts = {
-        known[code]: ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        known[code]: _coded_by(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        if isinstance(matrix, LevelCoding)
+        else ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
         for code, matrix in subterm.contrasts.items()
     }
     return SubtermInfo([known[code] for code in subterm.factors], contrasts, subterm.size(widths))

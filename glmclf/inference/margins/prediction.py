@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg.lapack import dpocon, dpotrf
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.numerics.constants import EPS

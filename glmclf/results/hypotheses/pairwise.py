@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.numerics import seeds
 from glmclf.errors import DataError, escaped
@@ -177,7 +177,7 @@ def pairwise_tests(
 def _correlation(res: Any, R: ndarray, se: ndarray) -> ndarray:
     """The correlation of the combinations R, or of more of them than parameters a root of it."""
     _, V, rotated = res._in_coordinates(R)
-    unknown = ~np.isfinite(np.diagonal(V))  # of parameters that no combination with a standard error has
+    unknown = ~np.isfinite(V.diagonal())  # of parameters that no combination with a standard error has
     V = np.where(unknown[:, None] | unknown, 0.0, V)
     if len(R) > len(V):
         values, vectors = np.linalg.eigh(V)
