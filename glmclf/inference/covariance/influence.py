@@ -56,7 +56,7 @@ class RowsError(Exception):
 
 
 def influence(
-    objective: Objective, theta: ndarray, root: ndarray, frequency: bool, change: bool = False
+    objective: Objective, theta: ndarray, root: Any, frequency: bool, change: bool = False
 ) -> Influences:
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
@@ -77,7 +77,7 @@ def influence(
     theta : (p,) ndarray
         The estimate.
     root : (p, d) ndarray
-        T.
+        T; with many levels, of one equation and without changes, A^-1 itself as `BlocksPlusLowRank`.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
         its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.

@@ -224,9 +224,10 @@ def differences(G: ndarray, theta: ndarray, V: ndarray) -> tuple[ndarray, ndarra
     V : (p, p) ndarray
         The covariance, all of it finite.
     """
-    value, S, sizes = combine(G, theta), G @ V @ G.T, np.abs(G) @ np.abs(V) @ np.abs(G).T
-    variance, noise = (np.add.outer(np.diagonal(A), np.diagonal(A)) for A in (S, sizes))
-    return np.subtract.outer(value, value).T, _roots(variance - 2.0 * S, len(V) * EPS * (noise + 2.0 * sizes))
+    value, S = combine(G, theta), G @ V @ G.T
+    size = np.abs(G) @ np.sqrt(np.maximum(V.diagonal(), 0.0))  # its square bounds |G| |V| |G|'
+    noise = len(V) * EPS * np.add.outer(size, size) ** 2
+    return np.subtract.outer(value, value).T, _roots(np.add.outer(S.diagonal(), S.diagonal()) - 2.0 * S, noise)
 
 
 def t_test(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.design.factor import FactorColumns
+from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.constants import EPS
 from glmclf.inference.hypotheses.wald import SURE, critical_value
 
@@ -30,7 +31,7 @@ class LinearErrors:
 
     Parameters
     ----------
-    V : (k, k) ndarray
+    V : (k, k) ndarray or BlocksPlusLowRank
         Covariance of theta, factored once, when first needed. A coefficient without one (NaN) makes those rows NaN in
         which its column is not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative
         variance are NaN.
@@ -44,7 +45,7 @@ class LinearErrors:
     """
 
     def __init__(self, V: ndarray):
-        self._V, self._here = V, np.isfinite(np.diagonal(V))
+        self._V, self._here = V, np.isfinite(V.diagonal())
 
     @cached_property
     def _factored(self) -> tuple[ndarray, ndarray]:
@@ -60,6 +61,10 @@ class LinearErrors:
         if isinstance(X, FactorColumns):
             return self._by_cells(X)
         here, variance = self._here, np.empty(len(X))
+        if isinstance(self._V, SymmetricMatrix):
+            variance = self._finite.quadratic(X)
+            variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
+            return variance
         root, sign = self._factored
         for start in range(0, len(X), ROWS_AT_A_TIME):
             block = X[start : start + ROWS_AT_A_TIME]
@@ -70,11 +75,18 @@ class LinearErrors:
         return variance
 
     def _by_cells(self, X: FactorColumns) -> ndarray:
-        here = self._here
+        variance = X.form(self._finite)
+        return variance if self._here.all() else np.where(X.uses(~self._here), np.nan, variance)
+
+    @cached_property
+    def _finite(self) -> Any:
+        """Covariance with zeros for coefficients that have none."""
+        here, V = self._here, self._V
         if here.all():
-            return X.form(self._V)
-        uses = X.form(np.diag((~here).astype(float)))
-        return np.where(uses > 0, np.nan, X.form(np.where(here & here[:, None], self._V, 0.0)))
+            return V
+        if isinstance(V, SymmetricMatrix):
+            return V.without(np.zeros(len(V), dtype=bool), ~here)
+        return np.where(here & here[:, None], V, 0.0)
 
 
 def _root(V: ndarray) -> tuple[ndarray, ndarray]:

@@ -19,6 +19,7 @@ from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics.arrow import ArrowFactor
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
@@ -50,7 +51,10 @@ def influences(res: Any, pattern: ndarray | None, change: bool = False) -> Influ
 def _influences(found: Estimate, res: Any, pattern: ndarray | None, change: bool) -> Influences:
     """`influences` of an estimate of some kind."""
     state, objective, theta, evaluation = res._state, *_at_the_estimate(res, pattern)
-    found_by_row = influence(objective, theta, evaluation.factor.root, res.model._frequency, change)
+    factor = evaluation.factor
+    by_levels = isinstance(factor, ArrowFactor) and not change and objective.likelihood.n_eta == 1
+    root = factor.inverse if by_levels else factor.root
+    found_by_row = influence(objective, theta, root, res.model._frequency, change)
     if not state.combinations or not change:
         return found_by_row
     wide = np.zeros((len(found_by_row.change), len(state.theta)))

@@ -110,7 +110,7 @@ class LevelPairs:
             R = np.zeros((len(rows), self._equations, rows.shape[1]))
             R[:, equation] = rows
             theta, V, G = res._coordinates(R.reshape(len(rows), -1))
-            if not np.isfinite(V).all():
+            if not np.isfinite(V.diagonal()).all():
                 break
             found.append([A[self._lower, self._upper] for A in wald.differences(G, theta, V)])
         if len(found) < self._equations:

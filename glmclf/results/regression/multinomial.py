@@ -13,12 +13,14 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import Columns, rows_at_once
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
@@ -525,6 +527,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
         n, k = X.shape
         q = len(self._cov.matrix) // k
+        if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
+            return X.forms(self._cov.matrix, q)
         V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
         if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
             A = X.toarray()
