@@ -201,3 +201,13 @@ def test_codings():
         same(column_sums(c), matrix.sum(axis=0))
         assert uncoded_cells(c).tolist() == uncoded_cells(matrix).tolist()
         assert c.spans_constant() == (np.linalg.lstsq(matrix, np.ones(5), rcond=None)[1].sum() < 1e-20 and c.width == 5)
+
+
+def test_two_factors_of_many_levels_are_refused(monkeypatch):
+    """The border of a factor of many levels is small: another one of many does not fit into it."""
+    X = from_pieces(_columns("intercepts"), N)
+    monkeypatch.setattr("glmclf.core.design.arrow.MAX_DENSE_BYTES", 500)
+    with pytest.raises(NotImplementedError, match="beside a factor of 9 levels the other 5 columns would take"):
+        X.gram(np.ones(N))
+    with pytest.raises(NotImplementedError, match="300 rows of all 13 columns"):
+        X.toarray()

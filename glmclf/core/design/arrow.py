@@ -181,12 +181,39 @@ class ArrowColumns(FactorColumns):
     def _count(self, u: ndarray) -> ndarray:
         return np.bincount(self.codes, weights=u, minlength=len(self.layout.slots))
 
+    def toarray(self) -> ndarray:
+        """The columns as an (n, k) array, column-contiguous.
+
+        Raises
+        ------
+        NotImplementedError
+            It would take gigabytes: what needs rows of all columns is not to be had with so many levels.
+        """
+        n, k = self.shape
+        if 8 * n * k > MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has "
+                "too many levels for it"
+            )
+        return super().toarray()
+
+    def _check_border(self) -> None:
+        q, (L, m) = len(self.layout.border), self.layout.slots.shape
+        size = 8 * q * (q + L * m)
+        if size > MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"beside a factor of {L:,} levels the other {q:,} columns would take {1e-9 * size:.1f} GB: only one "
+                "factor may have that many levels. Merge levels of the others, or leave them out"
+            )
+
     def gram(self, w: ndarray) -> Any:
         """X' diag(w) X, an `ArrowMatrix`."""
+        self._check_border()
         return ArrowMatrix(self.layout, self.border.gram(w), *self._bands(w))
 
     def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, Any]:
         """X' u and X' diag(w) X."""
+        self._check_border()
         score, A = self.border.times_and_gram(u, w)
         return self.layout.scatter(score, self.level_sums(u)), ArrowMatrix(self.layout, A, *self._bands(w))
 

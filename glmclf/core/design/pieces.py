@@ -7,6 +7,7 @@ import numpy as np
 from glmclf.core.design.arrow import ArrowColumns, spine
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 
 MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
 MAX_CELLS_OF_TERM = 20_000  # cells of one term above which a table of two terms' cells is no longer small
@@ -27,6 +28,7 @@ def from_pieces(pieces: list[SubtermColumns], n: int) -> Dense | FactorColumns:
     m = sum(len(np.unique(piece.num)) for piece in coded)
     counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
     largest = max((len(piece.contrast) for piece in coded), default=0)
-    if n < MIN_ROWS_FOR_CODES or not coded or counted > 0.1 * k * k + 6 * k or largest > MAX_CELLS_OF_TERM:
+    dense = n < MIN_ROWS_FOR_CODES or counted > 0.1 * k * k + 6 * k or largest > MAX_CELLS_OF_TERM
+    if not coded or (dense and 8 * n * k <= MAX_DENSE_BYTES):
         return Dense(expand(pieces, n))
     return FactorColumns(pieces, n)

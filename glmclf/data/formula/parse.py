@@ -311,14 +311,12 @@ def _held(contrast: Any, levels: Any) -> Any:
         known.check(levels)
     if type(known) in (Treatment, BaseLevel):
         return _ManyLevels(known)
-    if type(known) is Sum:
-        return _ManyDeviations(known)
     if 8 * len(levels) ** 2 > MAX_DENSE_BYTES:
         raise ValueError(
-            f"a coding of {len(levels):,} levels that is none of zeros and ones would take "
-            f"{8e-9 * len(levels) ** 2:.1f} GB: use Treatment"
+            f"a coding of {len(levels):,} levels other than treatment coding would take "
+            f"{8e-9 * len(levels) ** 2:.1f} GB: use C(...) without another coding"
         )
-    return contrast
+    return _ManyDeviations(known) if type(known) is Sum else contrast
 
 
 def coding_of(matrix: Any) -> Any:
