@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
-from glmclf.core.design.columns import Columns, expandable, rows_at_once
+from glmclf.core.design.columns import Columns, rows_at_once
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -355,24 +355,10 @@ class BinaryResults(
         resid = np.asarray(self.resid_dev)
         if self._regularised:
             return {".resid": resid}
-        hat = self._leverage
+        hat, cooks = self._influences.leverage, self._influences.cooks
         with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone determines a coefficient
-            cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
             standardised = resid / np.sqrt(1.0 - hat)
         return {".resid": resid, ".hat": hat, ".std_resid": standardised, ".cooksd": cooks}
-
-    @row_property
-    def _leverage(self) -> ndarray:
-        if not self._state.estimate.is_finite or self._state.estimate.constraints:
-            return self._influences.leverage
-        r, model = self.model._rows, self.model
-        objective, fit = self._objective(), self._state.narrow_centred.fit
-        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
-        if not model._frequency:
-            w = model._weighted(w)
-        root = evaluation.factor.root
-        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
     @requires(Needs.DISTRIBUTION, Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:
