@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 INTERVAL_PREDICTIONS = ("mean", "linear")
 INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
+ROUNDED = 1e-12  # of the largest variance: a negative one of this size is 0
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
@@ -76,6 +77,7 @@ class LinearErrors:
 
     def _by_cells(self, X: FactorColumns) -> ndarray:
         variance = X.form(self._finite)
+        variance[(variance < 0) & (variance > -ROUNDED * variance.max(initial=0.0))] = 0.0
         return variance if self._here.all() else np.where(X.uses(~self._here), np.nan, variance)
 
     @cached_property

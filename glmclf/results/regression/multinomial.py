@@ -528,7 +528,9 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         n, k = X.shape
         q = len(self._cov.matrix) // k
         if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
-            return X.forms(self._cov.matrix, q)
+            levels, slots = X.layout.slots.shape
+            if self._cov.matrix.layout.slots.shape == (levels, q * slots):
+                return X.forms(self._cov.matrix, q)
         V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
         if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
             A = X.toarray()
