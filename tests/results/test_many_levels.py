@@ -14,7 +14,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns
 from glmclf.errors import UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
-from glmclf.results.diagnostics import influence
+from glmclf.results.diagnostics import goodness_of_fit, influence
 from glmclf.results.hypotheses import pairwise
 from glmclf.results.margins import levels, typical
 
@@ -217,3 +217,11 @@ def test_pairs_of_thousands_need_no_combinations(monkeypatch):
     for ask in (lambda: found.contrasts, lambda: res.t_test_pairwise("g", method="tukey")):
         with pytest.raises(ValueError, match="combinations of 231 pairs of levels have .* GB.*holm"):
             ask()
+
+
+def test_information_matrix_of_many_parameters_is_refused(monkeypatch):
+    res = MODELS["Logit"]()
+    monkeypatch.setattr(goodness_of_fit, "MAX_MOMENTS_ASKED", 350)
+    with pytest.raises(ValueError, match="26 parameters compares 351 variances and covariances.*diagonal=True"):
+        res.information_matrix_test()
+    assert res.information_matrix_test(diagonal=True).df <= 26

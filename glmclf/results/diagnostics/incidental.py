@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from glmclf.inference.hypotheses.wald import CONSTANTS
+
 MIN_OBSERVATIONS = 20.0  # a level: with fewer the other coefficients of a logit are biased by 7 % or more
 MIN_LEVELS = 20  # of a factor: with fewer, few observations a level are a small sample and nothing else
 
@@ -21,11 +23,11 @@ def incidental_notes(res: Any) -> list[str]:
     state, model, sizes = res._state, res.model, {}
     if state.penalised or state.estimate.bias_reduction:
         return []
-    k = len(model.exog_names)
+    slopes = {j for j, column in enumerate(model.exog_names) if column not in CONSTANTS}
     for name, where in model._design.terms.items():
         factor = getattr(model._design, "factors", {}).get(name)
-        others = k - len(np.arange(k)[where]) - int(model.k_constant)
-        if factor is not None and factor.levels is not None and others > 0:
+        others = slopes - {*np.arange(len(model.exog_names))[where].tolist()}
+        if factor is not None and factor.levels is not None and others:
             sizes[name] = len(factor.levels)
     if not sizes:
         return []

@@ -30,6 +30,10 @@ def test_what_it_says(model):
     assert "some 1.20 times or somewhat more" in said  # 1 + 1/5
 
 
+def test_levels_without_an_intercept():
+    assert "g has 24 levels of 6 observations each" in notes(Logit.from_formula("y ~ 0 + g + x", table()).fit())
+
+
 def test_several_classes():
     data = table(rows=12)
     for i, k in enumerate("abc"):
