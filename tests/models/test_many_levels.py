@@ -310,3 +310,17 @@ def test_constraints(monkeypatch):
         fits.append(glmclf.Logit.from_formula("y ~ x + id", _table()).fit_constrained("id[T.f03] = id[T.f04]"))
     np.testing.assert_allclose(fits[1].params, fits[0].params, rtol=1e-9)
     np.testing.assert_allclose(fits[1].bse, fits[0].bse, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "HC2", "cluster"])
+def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
+    """One coefficient for two columns is that of their sum."""
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    groups = {"cov_kwds": {"groups": "region"}} if cov_type == "cluster" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        m = glmclf.Logit.from_formula("y ~ x + z + id", _table())
+        res = m.fit_constrained("x = z", cov_type=cov_type, **groups)
+        right = glmclf.Logit.from_formula("y ~ I(x + z) + id", _table()).fit(cov_type=cov_type, **groups)
+    assert isinstance(m._rows.X, ArrowColumns)
+    np.testing.assert_allclose(res.bse[["x", "z"]], right.bse.iloc[[-1, -1]], rtol=1e-8)
