@@ -241,6 +241,9 @@ class NaiveBayesLogit(ImpliedLogit):
         super().__init__(*parts)
         self._counts = blocks
 
+    def _joint_test(self, at: ndarray) -> tuple[str, float] | None:
+        return None if len(at) > MAX_FORMED else super()._joint_test(at)
+
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
         """Tested parameters of each term: of a block of counts the differences, as a common shift changes no share."""
         if not self._counts:

@@ -244,6 +244,11 @@ class NaiveBayesResults(GenerativeResults):
     def _margin_source(self):
         from glmclf.results.margins.predictors import NaiveBayesPredictors
 
+        if self.model._sparse:
+            raise NotImplementedError(
+                "margins and predictions by variable set columns of a table, which scipy.sparse features have not: fit "
+                "to an array, exog.toarray(); discriminant has the log-odds ratio of each column"
+            )
         return NaiveBayesPredictors(self)
 
     def _logit_form(self) -> LogitForm:
@@ -278,7 +283,7 @@ class NaiveBayesResults(GenerativeResults):
         if newdata is None:
             return self.model._values, self.model._rows.index
         values = self.model._design.values(newdata, unknown=self.model._options["unknown"])
-        n = len(values[0])
+        n = values[0].shape[0]
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(n)
         index = index if len(index) == n else pd.RangeIndex(n)
         self.model._check_domains(values, index, new=True)
@@ -338,6 +343,10 @@ class NaiveBayesResults(GenerativeResults):
         ValueError
             Models that are not nested, other data, smoothing, a pseudo-likelihood.
         """
+        if self.model._sparse or getattr(restricted.model, "_sparse", False):
+            raise NotImplementedError(
+                "compare_lr_test() of scipy.sparse features: see term_tests(), or fit to an array, exog.toarray()"
+            )
         return lr_test(self, restricted)
 
     @requires(Needs.LIKELIHOOD)
