@@ -239,7 +239,7 @@ class MultinomialFamily(Family):
 
     def statistics(self, values: Any, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         X, y, w = (_floats(values), y, w) if is_sparse(values) else observed_rows(values, y, w)
-        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, _arrangements(X), w, K))
+        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, arrangements(X), w, K))
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
@@ -265,7 +265,7 @@ class MultinomialFamily(Family):
         )
 
 
-def _arrangements(X: Any) -> ndarray:
+def arrangements(X: Any) -> ndarray:
     """Log of the multinomial coefficient, log(m! / prod x!), of each row."""
     factors = log_factorials_of_rows(X) if is_sparse(X) else gammaln(X + 1).sum(axis=1)
     return gammaln(X.sum(axis=1) + 1) - factors
@@ -299,7 +299,7 @@ class FittedMultinomial(Fitted):
     def log_density(self, values: ndarray) -> ndarray:
         X, _ = self._counts(values)
         zero = self.cells == 0
-        out = X @ np.log(np.where(zero, 1.0, self.theta)).T + _arrangements(X)[:, None]
+        out = X @ np.log(np.where(zero, 1.0, self.theta)).T + arrangements(X)[:, None]
         if zero.any():
             out[X @ zero.T.astype(float) > 0] = -np.inf
         return out

@@ -30,8 +30,9 @@ from glmclf.core.naive_bayes.families import (
     GaussianFamily,
     SparseSums,
 )
-from glmclf.core.naive_bayes.family import is_sparse, written_out
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
+from glmclf.core.naive_bayes.tables import arrangements
 from glmclf.core.numerics import special as gammas
 from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
@@ -305,8 +306,8 @@ def log_joint_without(
                 total += _pooled_without(f, s, v, y, removed)
                 continue
             density = f.log_density(v)
-            sparse = "sparse " if is_sparse(v) and f.family.by_column else ""
-            density[rows, y] = _WITHOUT[sparse + f.family.name](f, s, written_out(v), y, removed)
+            sparse = "sparse " if is_sparse(v) else ""
+            density[rows, y] = _WITHOUT[sparse + f.family.name](f, s, v, y, removed)
         total += density
     return total
 
@@ -365,13 +366,25 @@ def _multinomial_without(f: Any, s: ClassSums, v: ndarray, y: ndarray, removed: 
     return _kept(log_density, missing, (m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]))
 
 
-def _sparse_bernoulli_without(f: Any, s: SparseSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _sparse_multinomial_without(f: Any, s: ClassSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    """As `_multinomial_without`, of the counts that are not 0."""
+    x, row, m = v.data.astype(float), np.repeat(np.arange(v.shape[0]), np.diff(v.indptr)), v.sum(axis=1, dtype=float)
+    cells, total = f.cells[y[row], v.indices], f.n[y, 0] - removed * m
+    left = cells - removed[row] * x
+    left = np.where(left > ROUNDED_SHARE_OF_SQUARES * cells, left, 0.0)
+    log_density = np.bincount(row, xlogy(x, left / total[row]), minlength=len(m)) + arrangements(v)
+    return np.where((m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]), np.nan, log_density)
+
+
+def _sparse_bernoulli_without(f: Any, s: SparseSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    x = v.toarray()
     cell, n, r = np.where(x == 1, f.ones[y], f.zeros[y]), f.n[y], removed[:, None]
     left = np.where(cell - r > ROUNDED_SHARE_OF_SQUARES * cell, cell - r, 0.0)
     return np.where(n - r <= ROUNDED_SHARE_OF_SQUARES * n, np.nan, np.log(left / (n - r))).sum(axis=1)
 
 
-def _sparse_poisson_without(f: Any, s: SparseSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
+def _sparse_poisson_without(f: Any, s: SparseSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    x = v.toarray()
     total, rest = s.sums[y], s.n[y] - removed[:, None]
     left = total - removed[:, None] * x
     mean = np.where(left > ROUNDED_SHARE_OF_SQUARES * total, left, 0.0) / rest
@@ -415,6 +428,7 @@ _WITHOUT: dict[str, Callable[..., ndarray]] = {
     "gaussian": _gaussian_without,
     "bernoulli": _table_without,
     "categorical": _table_without,
+    "sparse multinomial": _sparse_multinomial_without,
     "sparse bernoulli": _sparse_bernoulli_without,
     "sparse poisson": _sparse_poisson_without,
     "multinomial": _multinomial_without,

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import Covariance
@@ -407,7 +408,7 @@ class NaiveBayesResults(GenerativeResults):
     def _error_facts(self) -> dict[str, Any]:
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         blocks = self._blocks()
-        width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
+        width = sum(map(_numbers_in_a_row, self._fit.families, blocks.arrays[:-2]))
         blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
         return error_facts(error_rates(self._fit, blocks, self.model._frequency))
 
@@ -476,6 +477,13 @@ class NaiveBayesResults(GenerativeResults):
         self = cls(model, fitted, cov, groups)
         self.__dict__.update(saving.facts_from(stored, self._facts))
         return self
+
+
+def _numbers_in_a_row(family: Any, v: Any) -> int:
+    """Numbers that are looked at where a row is left out: of sparse blocks of counts those that are not 0."""
+    if is_sparse(v) and not family.by_column:
+        return 1 + v.nnz // v.shape[0]
+    return 1 if len(v.shape) == 1 else v.shape[1]
 
 
 def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> tuple[Covariance, list[str]]:
