@@ -423,7 +423,8 @@ class NaiveBayesFit:
     def coefficients(self) -> ndarray:
         """Coefficients of the log-odds, (K-1, M)."""
         out = np.empty((self.K - 1, self.M))
-        out[:, 0] = self.log_priors[1:] - self.log_priors[0] + self.intercept_parts().sum(axis=1)
+        with np.errstate(invalid="ignore"):  # parts that are infinite in both directions
+            out[:, 0] = self.log_priors[1:] - self.log_priors[0] + self.intercept_parts().sum(axis=1)
         for fitted, span in self._spans():
             out[:, span] = fitted.contrasts()[1].reshape(self.K - 1, -1)
         return out

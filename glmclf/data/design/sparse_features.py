@@ -190,7 +190,9 @@ class SparseFeatureDesign:
         table = sparse_table(newdata)
         if table is not None and not set(self.names) - set(table[1]):
             place = {name: j for j, name in enumerate(table[1])}
-            return without_zeros(table[0][:, [place[name] for name in self.names]])
+            X = table[0][:, [place[name] for name in self.names]]
+            X.sort_indices()
+            return without_zeros(X)
         if is_sparse(newdata):
             X = sparse_numbers(newdata, "the new data")
             if self.dropped is not None and X.shape[1] == k + 1:
