@@ -49,8 +49,13 @@ def starts() -> dict[str, dict[str, str]]:
         "glmclf": FIRST.format(module="glmclf", logit="Logit.from_formula", options=""),
         "statsmodels": FIRST.format(module="statsmodels.formula.api", logit="logit", options="disp=0"),
     }
-    imports = {"glmclf": "import glmclf", "statsmodels": "import statsmodels.formula.api"}
-    return {"import": imports, "import, first fit of a formula, summary": first}
+    errors = {name: statement.replace("summary().as_text()", "bse") for name, statement in first.items()}
+    imports = {"glmclf": "from glmclf import Logit", "statsmodels": "import statsmodels.formula.api"}
+    return {
+        "import of a model": imports,
+        "import, first fit of a formula, bse": errors,
+        "import, first fit of a formula, summary": first,
+    }
 
 
 def fresh(statement: str, cache: str) -> tuple[float, int]:

@@ -17,7 +17,7 @@ from glmclf import __main__ as command
 from glmclf import datasets, registry
 from glmclf.results.tables.render import SummaryFormats
 from glmclf.shell import values
-from glmclf.shell.advice import in_shell
+from glmclf.shell.advice import in_shell, one_line
 from glmclf.shell.options import BINARY, FORMATS, OPTIONS, known_words, spelled
 
 SPECTOR = ["logit", "spector", "GRADE ~ GPA + TUCE + PSI"]
@@ -560,6 +560,16 @@ def test_a_zero_cell_is_a_warning(shell):
 ])
 def test_advice_in_the_words_of_the_shell(advice, expected):
     assert in_shell(advice) == expected
+
+
+@pytest.mark.parametrize("message, line", [
+    ("event='a\\x1b[2J' is not a level", r'--event "a\x1b[2J" is not a level'),
+    ("subset='x > 0\\ny' is no\ncondition", r'--subset "x > 0\ny" is no condition'),
+    ("the level \u202eb", r"the level \u202eb"),
+])
+def test_a_message_commands_no_terminal(message, line):
+    """Values that messages quote as Python does are escaped as the shell shows them."""
+    assert one_line(message) in (line, line.replace('"', ""))
 
 
 @pytest.mark.parametrize("args, words, status", [

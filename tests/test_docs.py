@@ -117,3 +117,11 @@ def test_the_reference_lists_every_public_name(repository):
         expected += [f"{module}.{name}" for name in names]
     missing = [name for name in expected if name not in page]
     assert not missing, f"docs/api.md, in an autosummary: {', '.join(missing)}"
+
+
+def test_the_readme_names_files_that_are_there(repository):
+    """Without links, which would lead nowhere on the page of a package index."""
+    readme = pages(repository)["README.md"]
+    named = re.findall(r"`((?:docs|examples|glmclf)/[\w./-]+|[A-Z]+\.(?:md|cff))`", readme)
+    assert len(named) > 12 and all((repository / path).exists() for path in named), named
+    assert not re.search(r"\]\((?!https?:)", readme)

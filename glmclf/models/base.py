@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
@@ -21,6 +22,7 @@ from glmclf.core.fit.offsets import against_offset, centred
 from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
+from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
@@ -470,6 +472,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 start = self._usual(places, shift, objective) if usual else self._flat(start_params)[places] + shift
                 return reduce_bias(bias_reduction, objective, start, **told)
             told |= {**solving, "refine": refine}
+            if _is_told_apart(objective):  # a fit towards infinity would tell no more: that X has full rank is enough
+                start = self._usual(places, shift, objective)
+                return estimate("irls", objective, start, warm=False, refine=refine, enough=-np.inf)
             return self._maximise(method, objective, start_params, places, shift, told)
 
         with shown(progress, f"{type(self).__name__}, {method}", self._rows, reporter) as reporter:
@@ -603,6 +608,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         """Limit estimate of a separated response; None where the estimate is finite."""
         if not found.vanished and found.fit.message == "converged":
             return None
+        from glmclf.core.separation.counting import CountedRows
         from glmclf.core.separation.limit import limit_estimate
         from glmclf.core.separation.search import ruled_out
 
@@ -616,8 +622,11 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         finite = len(report.columns) < len(found.theta)
         warn(report.message("warn", self._pseudo, finite), SeparationWarning)
         method = "irls" if method == "sgd" else method
-        limit = limit_estimate(method, objective, cone, constraints, found.theta, gone, **options)
-        return replace(limit, fit=replace(limit.fit, iterations=found.fit.iterations + limit.fit.iterations))
+        near, iterations = found.theta, found.fit.iterations
+        if isinstance(constraints, CountedRows):  # by the maximum of the rest
+            near, iterations = constraints.near, iterations + constraints.iterations
+        limit = limit_estimate(method, objective, cone, constraints, near, gone, **options)
+        return replace(limit, fit=replace(limit.fit, iterations=iterations + limit.fit.iterations))
 
     def _cone(self, objective: Objective, theta: ndarray | None, coordinates: Coordinates) -> tuple[Any, Any]:
         """Recession cone of an objective, or None, and its constraints; an error if rows in a stream leave it open."""
@@ -634,9 +643,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
     def _report(self, cone, gone: Any, coordinates: Coordinates) -> Separation:
         """Report of separation from a cone of the columns not omitted."""
-        from glmclf.core.separation.limit import wide_cone
-
-        return separation_report(self, wide_cone(cone, coordinates), gone)
+        return separation_report(self, cone.widened(coordinates), gone)
 
     def _detect(self) -> Separation | None:
         """Detect separation without a fit."""
@@ -742,10 +749,12 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             raise CollinearityError(self._collinearity(coordinates.in_all_columns(deficiency.combinations))) from None
         if found.vanished or not found.fit.converged:
             from glmclf.core.separation.limit import limit_estimate
+            from glmclf.core.separation.search import ruled_out
 
             cone, constraints = self._cone(objective, found.theta, coordinates)
             if cone is not None:
-                found = limit_estimate("irls", objective, cone, constraints, found.theta)
+                gone = ruled_out(objective, cone, constraints)
+                found = limit_estimate("irls", objective, cone, constraints, found.theta, gone)
         if not found.fit.converged:
             names = ", ".join(self.exog_names[j] for j in columns)
             raise EstimationError(f"the fit with the columns {names} alone found no maximum: {found.fit.message}")
@@ -807,6 +816,15 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
 
 
 # --------------------------------------------------------------------------------------------------- helpers
+def _is_told_apart(objective: Objective) -> bool:
+    """Whether counting tells that the outcomes of some rows are separated, as of levels of a factor."""
+    if objective.blocks.arrays[0].shape[1] < MIN_COLUMNS_TO_COUNT:
+        return False
+    from glmclf.core.separation.counting import is_told
+
+    return is_told(objective)
+
+
 def _outcome_sums(likelihood: Any, y: ndarray, trials: ndarray | None, weights: ndarray | None) -> ndarray:
     """Weighted observations of each class, and the part of the log-likelihood without parameters, (K + 1,)."""
     w = 1.0 if weights is None else weights

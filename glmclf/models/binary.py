@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.estimate import scalar_maximum
 from glmclf.core.likelihood import links
 from glmclf.core.likelihood.pointwise import Binomial

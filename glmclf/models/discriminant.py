@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.dense import Dense

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,6 +14,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf import registry
+from glmclf.caching import cached_property
 from glmclf.checks import check_truth
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import from_pieces
@@ -124,6 +124,7 @@ class Inputs:
     _no_covariances: ClassVar[tuple[str, ...]] = ()
     _rows_: Any  # FitRows or None
     _table_columns: Sequence[Any] = ()  # of the data of the fit; none where they are gone
+    _computed: Mapping[str, Any] = {}  # designs of the offset, weights and trials that code computes, by keyword
     _results_class: ClassVar[Any]
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -188,7 +189,9 @@ class Inputs:
             element-wise functions and the transforms of formulas, and anything else is refused before it is run. No
             variable of the caller's is looked up.
         **keywords
-            The keywords of the class. Those that are variables are a column's name or, beside a table, one value a row.
+            The keywords of the class. Those that are variables are a column's name, code of columns as in the formula
+            whose value in a row is of that row alone (``offset="np.log(exposure)"``) or, beside a table, one value a
+            row.
 
         Returns
         -------
@@ -258,6 +261,7 @@ class Inputs:
         self._names = {name: label(keywords.get(name), name) for name in read.extras}
         self._has_offset = "offset" in read.extras
         self._offset_column = keywords["offset"] if isinstance(keywords.get("offset"), str) else None
+        self._computed = read.computed
         self._facts, self._notes = read.facts, list(read.notes)
         self.data = ModelData(read.design, read.frame, read.design.xnames)
         self._weight_sum = total = rows.weight_sum
@@ -285,9 +289,9 @@ class Inputs:
                 beside |= {} if value is None else {name: value}
                 continue
             beside[name] = own = self._names.get(name, name)
-            if own not in table.columns:
+            if name not in self._computed and own not in table.columns:
                 table[own] = value
-            elif not np.array_equal(np.asarray(table[own], dtype=float), value):
+            elif name not in self._computed and not np.array_equal(np.asarray(table[own], dtype=float), value):
                 beside[name] = pd.Series(value, index=table.index, name=own)
         missing = "raise" if asked["missing"] == "drop" else asked["missing"]
         formula = _said_in_full(formula, self.formula)
@@ -307,8 +311,13 @@ class Inputs:
     @property
     def _borrowed(self) -> dict[str, Any]:
         """Variables of the caller's that the formula uses, by name."""
-        factors = getattr(self._design, "factors", {}).values()
-        return {name: value for factor in factors for name, value in factor.expression.borrowed.items()}
+        return {name: value for factor in self._factors for name, value in factor.expression.borrowed.items()}
+
+    @property
+    def _factors(self) -> list[Any]:
+        """Factors of the formula, and of what code computes beside it."""
+        designs = (self._design, *self._computed.values())
+        return [factor for design in designs for factor in getattr(design, "factors", {}).values()]
 
     def _in_memory(self, read: ReadTable) -> FitRowsInMemory:
         self._response = response = packed(read.response)
@@ -540,13 +549,14 @@ class Inputs:
         other = object.__new__(type(self))
         other.__dict__ = {name: getattr(self, name) for name in self._kept}
         other._design, other._response, other._rows_ = self._design, self._response.without_rows(), None
+        other._computed = self._computed
         other.data = ModelData(self._design, None, self._design.xnames)
         return other
 
     def _check_kept(self) -> None:
         if self._rows_ is None:
             return
-        for factor in getattr(self._design, "factors", {}).values():
+        for factor in self._factors:
             e = factor.expression
             for name, value in e.borrowed.items():
                 found = rows_in(value, len(self._rows))
@@ -563,12 +573,15 @@ class Inputs:
 
         small = self._without_rows()
         kept = {name: getattr(small, name) for name in self._kept}
-        return {
+        found = {
             "class": type(self).__name__,
             "design": encode(self._design),
             "response": encode_response(self._response),
             "kept": kept,
         }
+        if self._computed:
+            found["computed"] = {name: encode(design) for name, design in self._computed.items()}
+        return found
 
     @classmethod
     def _rebuild(cls, stored: dict[str, Any], functions):
@@ -579,6 +592,7 @@ class Inputs:
         kept = {"_ranges": None, "_omitted": (), "_units": (), **stored["kept"]}  # older files lack them
         self.__dict__ = {name: kept[name] for name in cls._kept}
         self._design = decode(stored["design"], functions)
+        self._computed = {name: decode(design, functions) for name, design in stored.get("computed", {}).items()}
         self._response, self._rows_ = decode_response(stored["response"]), None
         self.data = ModelData(self._design, None, self._design.xnames)
         return self

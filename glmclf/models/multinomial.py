@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.estimate import estimate
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial

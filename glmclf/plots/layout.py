@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from glmclf.errors import escaped
 from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
@@ -145,11 +146,11 @@ def dashes(i: int) -> str:
 
 
 def wrapped(label: Any, longest: int = MAX_CHARACTERS) -> str:
-    """Label broken into lines that fit beside a plot, with dollar signs escaped from matplotlib's mathematics.
+    """Label broken into lines that fit beside a plot: dollar signs are no mathematics, control characters escaped.
 
     Lines end at spaces, words that are too long at a `_` or the like; ``n = 3`` and ``95 %`` stay together.
     """
-    parts = str(label).split("\n")
+    parts = escaped(str(label), keep="\n\t").split("\n")
     return "\n".join(line for part in parts for line in _lines(part, longest)).replace("$", r"\$")
 
 

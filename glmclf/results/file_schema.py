@@ -13,7 +13,6 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import is_number, is_truth, is_whole
-from glmclf.core.fit.coordinates import from_basis
 
 ROUNDING = 1e-6  # of what is stored twice, relative to its largest number: bases of ill-conditioned designs lose digits
 
@@ -44,10 +43,15 @@ def check_fields(stored: Mapping[str, Any], model: Any) -> None:
 def check_agreement(stored: Mapping[str, Any], results: Any) -> None:
     """Raise FieldError where numbers that a file holds twice differ, in a result that was restored from it."""
     fit = stored.get("fit", {})
-    if "inner" in fit:
+    if fit:
         state = results._state
-        _check_same("fit.theta", "fit.inner", state.given, from_basis(state.basis, state.inner) - state.wide_shift)
-        _check_same("fit.gamma", "fit.inner", state.estimate.fit.theta + state.moved, state.inner)
+        if fit["theta"] is not None and "shift" in fit:
+            _check_same("fit.theta", "fit.gamma", state.given, state.finite_theta)
+        if fit.get("inner") is not None:
+            _check_same("fit.gamma", "fit.inner", state.estimate.fit.theta + state.moved, state.inner)
+        if fit.get("constraint") is not None:
+            R, q = (np.array(fit["constraint"][name]) for name in "Rq")
+            _check_same("fit.gamma", "fit.constraint", R @ state.finite_theta, q)
     if "law" in stored:
         law, moments = stored["law"], stored["moments"]
         for name in ("counts", "means"):
@@ -118,9 +122,9 @@ def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
 
 
 def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
-    for name in ("theta", "inner", "gamma", "score"):
-        if name in fit or name != "inner":  # older files lack it
-            numbers(f"fit.{name}", fit[name], (p,))
+    once = [name for name in ("theta", "inner") if fit.get(name) is not None]  # where gamma does not say it to the bit
+    for name in (*once, "gamma", "score"):
+        numbers(f"fit.{name}", fit[name], (p,))
     if numbers("fit.shift", fit.get("shift", [])).ndim != 1:
         raise FieldError("fit.shift", "is not an array of one dimension")
     _check_variances("fit.information", numbers("fit.information", fit["information"], (p, p)))
@@ -129,12 +133,16 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
         raise FieldError("fit.converged", "is neither true nor false")
     if not is_whole(fit["iterations"], 0):
         raise FieldError("fit.iterations", "is not a number of iterations")
+    for places, values in (fit.get("separation") or {}).get("rays", ()):
+        at = numbers("fit.separation.rays", places)
+        numbers("fit.separation.rays", values, at.shape)
+        if not (at.ndim == 1 and len(at) and np.isin(at, np.arange(p)).all()):
+            raise FieldError("fit.separation.rays", f"is not about the {p} parameters")
     constraint = fit.get("constraint")
     if constraint is not None:
         R = numbers("fit.constraint.R", constraint["R"])
         R = numbers("fit.constraint.R", constraint["R"], (len(R), p))
-        q = numbers("fit.constraint.q", constraint["q"], (len(R),))
-        _check_same("fit.theta", "fit.constraint", R @ np.array(fit["theta"]), q)
+        numbers("fit.constraint.q", constraint["q"], (len(R),))
 
 
 def _check_penalty(stored: Mapping[str, Any]) -> None:

@@ -90,7 +90,9 @@ def _columns(model: Any, offset: Any) -> list[str]:
     """Columns of a table that a prediction needs; an empty list where they are not known."""
     names = list(getattr(model._design, "columns", {}))
     column = offset if isinstance(offset, str) else model._offset_column if offset is None else None
-    return list(dict.fromkeys([*names, column])) if names and column is not None else names
+    computed = model._computed.get("offset") if column == model._offset_column else None
+    beside = [column] if computed is None else computed.variables
+    return list(dict.fromkeys([*names, *beside])) if names and column is not None else names
 
 
 def _without_categories(table: pd.DataFrame) -> pd.DataFrame:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError, escaped
 from glmclf.inference.hypotheses import pooling, wald

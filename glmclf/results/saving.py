@@ -18,7 +18,8 @@ from glmclf.checks import is_whole
 from glmclf.errors import DataError
 from glmclf.results.file_schema import check_agreement, check_fields
 
-FORMAT = 3  # 1 had no ranges of variables, 2 digests of the response for sums of the data, and no checksums
+#: 1 had no ranges of variables, 2 digests of the response for sums of the data and no checksums, 3 coefficients twice
+FORMAT = 4
 FIRST_WITH_CHECKSUMS, CHECKSUMS = 3, "checksums"
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import MAX_NAMES, first_of
 from glmclf.errors import DataWarning, escaped, warn
 
@@ -30,7 +31,7 @@ class DivergingParameters:
     cone : RecessionCone
     """
 
-    def __init__(self, index: pd.Index, cone: RecessionCone):
+    def __init__(self, index: pd.Index, cone: Any):
         self._index, self._cone = index, cone
 
     @cached_property
@@ -170,7 +171,7 @@ def signs_of_rows(cone: RecessionCone, R: ndarray, deadline: Deadline | None = N
     """
     from glmclf.core.separation.deadline import Deadline
 
-    if len(cone.facets) or cone.basis.shape[1] == 1:
+    if hasattr(cone, "rays") or len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.signs_within(R, deadline or Deadline())
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
     unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
@@ -218,7 +219,7 @@ def renamed(found: Separation, model: Any, cone: RecessionCone) -> Separation:
     return replace(found, _diverging=diverging, direction=direction, rows=rows)
 
 
-def _by_name(model: Any, cone: RecessionCone) -> tuple[DivergingParameters, pd.Series]:
+def _by_name(model: Any, cone: Any) -> tuple[DivergingParameters, pd.Series]:
     index = model._param_index
     largest = np.abs(cone.direction).max()
     return DivergingParameters(index, cone), pd.Series(cone.direction / (largest if largest > 0 else 1.0), index=index)
@@ -228,19 +229,28 @@ def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
     """Convert a separation to the dict of a file: the cone, and the number of rows.
 
     The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
-    and what needs them is refused.
+    and what needs them is refused. Rays, as of levels that are separated each by itself, are no rows.
     """
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
+    if hasattr(cone, "rays"):
+        ends = cone.rays.indptr
+        return kept | {"rays": [[cone.rays.indices[a:b], cone.rays.data[a:b]] for a, b in pairwise(ends)]}
     facets = cone.extreme if cone.extreme.size <= MAX_FACET_NUMBERS else np.zeros((0, cone.basis.shape[1]))
     return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
 
 
-def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, RecessionCone]:
+def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Any]:
     """Restore a separation from the dict of `as_dict`."""
     from glmclf.core.separation.cone import RecessionCone
+    from glmclf.core.separation.simplicial import SimplicialCone, by_column
 
+    kept = (stored["n_rows"], stored["n"], stored["response"])
+    if "rays" in stored:
+        rays = [(np.array(at, dtype=np.intp), np.array(values, dtype=float)) for at, values in stored["rays"]]
+        of_all = by_column(rays, len(model._param_index))
+        simplicial = SimplicialCone(of_all, stored["kind"] == "complete", np.ones(len(model.exog_names)))
+        return Separation(stored["kind"], *_by_name(model, simplicial), None, *kept), simplicial
     basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
     cone = RecessionCone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
-    kept = (stored["n_rows"], stored["n"], stored["response"])
     return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

@@ -17,7 +17,7 @@ def one_line(message: object) -> str:
     """Message on a single line, with options as the shell takes them."""
     from glmclf.errors import escaped
 
-    return in_shell(escaped(" ".join(str(message).split())))
+    return escaped(in_shell(" ".join(str(message).split())), keep="")
 
 
 def in_shell(text: str) -> str:

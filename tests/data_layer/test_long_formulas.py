@@ -1,5 +1,6 @@
 """Sums of hundreds of terms: read as patsy reads short ones, for every model, saved and loaded, over parts."""
 
+import contextlib
 import pickle
 import random
 
@@ -9,10 +10,11 @@ import pytest
 from patsy import ModelDesc
 
 import glmclf
+from glmclf import Logit
 from glmclf.data.design.feature_terms import choose_terms
 from glmclf.data.formula.factors import resolve
 from glmclf.data.formula.parse import parse_formula, written_order
-from glmclf.errors import FormulaError
+from glmclf.errors import DataError, FormulaError
 
 K, N = 1200, 40
 NAMES = [f"c{i}" for i in range(K)]
@@ -62,6 +64,22 @@ def test_sums_are_read_as_patsy_reads_them():
 def test_other_nests_that_are_too_deep_are_an_error_of_ours():
     with pytest.raises(FormulaError, match="nested too deeply: only sums may be long"):
         parse_formula("y ~ " + ":".join(NAMES))
+
+
+@pytest.mark.parametrize(("depth", "trusted"), [(140, True), (140, False), (240, True), (240, False), (3000, True)])
+def test_deep_expressions_are_read_or_refused(depth, trusted):
+    """Also from a stack that is in use: never a RecursionError."""
+    def below(frames, formula):
+        if frames == 0:
+            return Logit.from_formula(formula, table, trusted=trusted)
+        return below(frames - 1, formula)
+
+    table = pd.DataFrame({"x": np.linspace(0.5, 1.0, 20), "y": [0, 1] * 10})
+    for piece, end in (("x + ", ""), ("-", ""), ("abs(", ")"), ("I(", ")"), ("(", ")"), ("x ** (", ")")):
+        with contextlib.suppress(FormulaError, DataError):  # of numbers that are huge
+            below(40, f"y ~ np.exp({piece * depth}x{end * depth})")
+    with pytest.raises(FormulaError, match="nested too deeply: make a column of it"):
+        below(40, f"y ~ I({'x + ' * 240}x)")
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,12 @@
 """What plots share: labels, axes given or made, results by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
-from glmclf import LDA, Logit, plots  # noqa: E402
+from glmclf import LDA, Logit, MNLogit, NaiveBayes, plots  # noqa: E402
 from glmclf.plots import layout, marks  # noqa: E402
 from glmclf.plots.paths import _apart  # noqa: E402
 
@@ -18,6 +19,7 @@ from glmclf.plots.paths import _apart  # noqa: E402
     ("a_rather_long_name", 10, ["a_rather_", "long_name"]),
     ("$x$ costs $5", 20, [r"\$x\$ costs \$5"]),
     ("two\nlines", 20, ["two", "lines"]),
+    ("a\x1b[2J\u202eb\u2028c", 30, [r"a\x1b[2J\u202eb\u2028c"]),
     ("", 5, [""]),
 ])
 def test_labels_in_lines(label, longest, lines):
@@ -205,3 +207,44 @@ def test_classes_differ_in_colour_and_marker():
     assert len({*looks}) == len(looks) and len({*styles}) == len(styles)
     assert len({layout.colour(i) for i in range(12)}) == 12
     assert all(layout.marker(i) != layout.marker(i + 1) for i in range(96))
+
+
+HOSTILE = "\x1b[2J\u202e $x_1$ \u2028"  # commands of a terminal, another direction of writing, mathematics, a line end
+OF_NAMES = {
+    "coefficients": lambda fits: plots.coefficients({HOSTILE + "1": fits[0], HOSTILE + "2": fits[0]}),
+    "margins": lambda fits: plots.margins(fits[0]),
+    "probabilities": lambda fits: plots.probabilities(fits[1], HOSTILE + "x"),
+    "by": lambda fits: plots.probabilities(fits[0], HOSTILE + "x", by=HOSTILE + "g"),
+    "points": lambda fits: plots.probabilities(fits[1], HOSTILE + "g"),
+    "roc": lambda fits: plots.roc(fits[1]),
+    "confusion": lambda fits: plots.confusion(fits[1]),
+    "residuals": lambda fits: plots.residuals(fits[0], against=HOSTILE + "x"),
+    "partial_residuals": lambda fits: plots.partial_residuals(fits[0]),
+    "regions": lambda fits: plots.regions({HOSTILE: fits[2]}, HOSTILE + "x", HOSTILE + "z"),
+    "canonical": lambda fits: plots.canonical(fits[2]),
+    "densities": lambda fits: plots.densities(fits[3]),
+    "regularization": lambda fits: plots.regularization(fits[0].model.fit_regularized(alphas=[0.1, 0.01])),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Fits of a table whose names and levels command terminals."""
+    G, n = np.random.default_rng(0), 120
+    frame = pd.DataFrame({HOSTILE + name: G.normal(size=n) for name in "xz"})
+    for name in "gk":
+        frame[HOSTILE + name] = np.take([HOSTILE + level for level in "abc"], G.integers(3, size=n))
+    frame["y"] = G.integers(2, size=n)
+    x, z, g, k = (f"Q({HOSTILE + name!r})" for name in "xzgk")
+    return [
+        Logit.from_formula(f"y ~ {x} + {z} + {g}", frame).fit(), MNLogit.from_formula(f"{k} ~ {x} + {g}", frame).fit(),
+        LDA.from_formula(f"{k} ~ {x} + {z}", frame).fit(), NaiveBayes.from_formula(f"{k} ~ {x} + {g}", frame).fit(),
+    ]
+
+
+@pytest.mark.parametrize("plot", OF_NAMES)
+def test_no_name_commands_or_is_mathematics(plot, hostile):
+    written = [found.get_text() for found in OF_NAMES[plot](hostile).findobj(plt.Text)]
+    assert any(r"\x1b[2J\u202e" in text for text in written)
+    for text in written:
+        assert not set(text) & set("\x1b\u202e\u2028") and ("$" not in text.replace(r"\$", "") or "mathdefault" in text)

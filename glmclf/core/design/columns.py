@@ -10,13 +10,13 @@ rows first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
+from glmclf.caching import cached_property
 from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, from_pieces
 from glmclf.core.design.product import Product

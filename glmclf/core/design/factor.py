@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.dense import Dense, gram_of_each_pair, least_rcond
 
 MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`

@@ -9,11 +9,11 @@ flat position ``(k - 1) * m + j``: equation by equation, class 1 first, m coeffi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.discriminant import linear, quadratic
 from glmclf.core.discriminant.entries import DIAGONAL, TABLE, Pairing, Positions
 from glmclf.core.gaussian.fit import Gaussian

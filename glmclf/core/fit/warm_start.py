@@ -31,6 +31,7 @@ GRADIENT_STEPS_PER_STEP = 10  # steps by gradients for each that the fit is allo
 MAX_GRADIENT_COST = 8  # of all steps by gradients, in passes with the information
 MIN_MAXITER = 50  # iterations that the fit must be allowed
 MIN_PASS_ARITHMETIC = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
+MIN_COLUMNS_TO_COUNT = 16  # columns from which fits towards infinity take longer than counting levels of one outcome
 SEPARATION_LOGLIK = -0.1  # log-likelihood of rows whose outcomes all have more than nine tenths
 FIRST_PART_ROWS_PER_PARAMETER = 40  # rows that tell where a larger part may begin
 

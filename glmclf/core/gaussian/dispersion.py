@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from glmclf.caching import cached_property
 from glmclf.core.numerics.triangular import qr_factor
 
 MIN_TOLERANCE_TO_INVERT = 1e-4  # tolerance of each feature above which products with R^-1 lose two digits at most

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.dense import Dense
 from glmclf.core.gaussian.dispersion import Dispersion, OfClasses
 from glmclf.core.numerics.constants import LOG_2PI

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.gaussian.dispersion import OfClasses, stored_fields
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import Blocks

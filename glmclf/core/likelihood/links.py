@@ -128,6 +128,11 @@ class Link(ABC):
         w = t.r1 * t.r0 if expected else y * t.w1 + failure * t.w0
         return y * t.logcdf + failure * t.logsf, y * t.r1 - failure * t.r0, w
 
+    def curvature_change(self, eta: ndarray) -> ndarray:
+        """Bound M of |w'/w|, of the curvature w of either outcome's log-likelihood, at eta and within 1/M of it;
+        infinite where none is known, and separation is left to linear programs."""
+        return np.full_like(eta, np.inf)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -155,6 +160,9 @@ class LogitLink(Link):
 
     def quantile(self, mu):
         return logit(mu)
+
+    def curvature_change(self, eta):
+        return np.ones_like(eta)
 
     def quantile_of_logs(self, log_p, log_q):
         return log_p - log_q
@@ -216,6 +224,9 @@ class ProbitLink(Link):
 
     def quantile(self, mu):
         return ndtri(mu)
+
+    def curvature_change(self, eta):
+        return np.abs(eta) + 2.0
 
     def quantile_of_logs(self, log_p, log_q):
         return np.where(log_p < log_q, ndtri_exp(np.minimum(log_p, log_q)), -ndtri_exp(np.minimum(log_p, log_q)))
@@ -349,6 +360,9 @@ class CLogLogLink(Link):
 
     def quantile(self, mu):
         return np.log(-np.log1p(-mu))
+
+    def curvature_change(self, eta):
+        return 2.0 + 2.0 * np.exp(eta)
 
     def quantile_of_logs(self, log_p, log_q):
         """Quantile log(-log q); for small p log p + log(-log(1-p)/p), whose second part is that of a number near 1."""

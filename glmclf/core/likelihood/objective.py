@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy import ndarray
 # what surrounds these costs more than a small matrix
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
 
+from glmclf.caching import cached_property
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import is_small, rotated
 from glmclf.core.rows.blocks import Blocks

@@ -14,13 +14,14 @@ import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.families import Defect, Family, Fitted, GaussianFamily, Statistics, ZeroCell
 from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.gaussian import chunk

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import operator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
 
+from glmclf.caching import cached_property
 from glmclf.core.gaussian.law import LONG_ROW_FEATURES
 from glmclf.core.naive_bayes.family import (
     ClassSquares,

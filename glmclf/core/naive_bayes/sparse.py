@@ -8,7 +8,6 @@ row and feature anyway (influences, leaving rows out), blocks of rows are writte
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy import ndarray
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.family import (
     Defect,
     Estimates,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy import ndarray
 from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.family import (
     ClassSums,
     Defect,

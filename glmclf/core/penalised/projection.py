@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
+from glmclf.caching import cached_property
 from glmclf.core.design.dense import MAX_EXPANDED_ENTRIES
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product, is_small, triangular_inverse

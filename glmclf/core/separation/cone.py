@@ -9,13 +9,14 @@ decide whether it holds more than 0 (Konis 2007), which rows are decided by it, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
+from glmclf.caching import cached_property
+from glmclf.core.fit.coordinates import Coordinates, wide
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.separation.deadline import SIGN_SECONDS, Deadline, OutOfTime
@@ -126,6 +127,34 @@ class RecessionCone:
         moved = A @ self.basis
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ np.abs(self.basis))] = 0.0  # parameters of one regressor
         return replace(self, basis=moved)
+
+    def widened(self, coordinates: Coordinates) -> RecessionCone:
+        """A cone of the parameters that are left as one of all."""
+        if not coordinates.omitted:
+            return self
+        M = wide(self.M, coordinates.columns, coordinates.k)
+        out = replace(self, basis=coordinates.spread(self.basis), M=M)
+        if "signs" in vars(self):  # asked for already
+            vars(out)["signs"] = coordinates.spread(self.signs)
+        return out
+
+    def with_fewest_facets(self) -> RecessionCone:
+        """The cone with those facets alone that others do not imply, and no row that it decides."""
+        return replace(self, facets=self.extreme, decided=np.zeros(0, dtype=bool))
+
+    def held(self, constraints: Constraints) -> ndarray:
+        """Places of as many diverging parameters as the cone has dimensions, which a limit holds at 0."""
+        # in proportion to the parameters that M makes of coordinates of size one
+        size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
+        scaled = self.basis / np.where(size > 0, size, 1.0)
+        scaled = scaled / np.linalg.norm(scaled, axis=0)
+        concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
+        pivots = qr(scaled[concerned].T, mode="r", pivoting=True)[1][: self.basis.shape[1]]
+        return concerned[pivots]
+
+    def without(self, held: ndarray, theta: ndarray) -> ndarray:
+        """Parameters with the same predictors on the rows that no direction moves, and zeros for those `held`."""
+        return theta - self.basis @ np.linalg.solve(self.basis[held], theta[held])
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone: 1, -1, 0, or NaN for both.
@@ -350,7 +379,7 @@ def largest_one(T: ndarray) -> ndarray:
     return T / np.where(size > 0, size, 1.0)
 
 
-def _different(T: ndarray) -> ndarray:
+def different(T: ndarray) -> ndarray:
     """Rows of T scaled to a largest entry of one, one row for each direction."""
     T = largest_one(T)
     return T[different_rows(T)]
@@ -458,12 +487,12 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     B, rounding = np.eye(T.shape[1]), 0.0
     if len(E) or not strict.all():
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
-    C, facets, noise = _rounded(A[strict] @ B, B.T @ direction)
+    C, facets, noise = rounded_cone(A[strict] @ B, B.T @ direction)
     basis = place.parameters(N @ B @ C, rounding)
-    return RecessionCone(basis, _different(facets), decided, max(noise, rounding), place.M, place.tie)
+    return RecessionCone(basis, different(facets), decided, max(noise, rounding), place.M, place.tie)
 
 
-def _rounded(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
+def rounded_cone(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
     """Coordinates C in which the cone F x >= 0 is round, with the first axis inside, its facets there, their rounding.
 
     A cone whose facets face each other closely is first seen from near its centre: in the metric G'G, where the rows of
@@ -583,7 +612,7 @@ def _around(rows: ndarray, w: Any, tie: float) -> ndarray:
     """Coordinates in which the cone rows d >= 0 is round about w, whatever does not move the rows left as it is."""
     _, values, V = np.linalg.svd(qr_factor(rows, np.zeros((rows.shape[1],) * 2)))
     moving, still = V[values > tie * values[0]].T, V[values <= tie * values[0]].T
-    return np.hstack([moving @ _rounded(rows @ moving, moving.T @ w)[0], still])
+    return np.hstack([moving @ rounded_cone(rows @ moving, moving.T @ w)[0], still])
 
 
 def _of_length_one(Z: ndarray, rows: ndarray, tie: float) -> ndarray:

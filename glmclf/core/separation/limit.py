@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import qr
 
 from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, wide
@@ -24,9 +23,7 @@ from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
-from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import outcomes_ruled_out
-from glmclf.core.separation.search import ruled_out
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class LimitEstimate(Estimate):
 
     Attributes
     ----------
-    cone : RecessionCone
+    cone : RecessionCone or SimplicialCone
         Directions along which the likelihood never falls. Where the rows are gone it is all that is left of the limit.
     kept : (p - r,) integer ndarray
         Parameters of the limit.
@@ -113,7 +110,7 @@ class LimitEstimate(Estimate):
         if not coordinates.omitted:
             return self
         found = super().widened(coordinates)
-        return replace(found, cone=wide_cone(self.cone, coordinates), kept=coordinates.places[self.kept])
+        return replace(found, cone=self.cone.widened(coordinates), kept=coordinates.places[self.kept])
 
     def without_rows(self) -> LimitEstimate:
         """The estimate without its limit, which is one of rows."""
@@ -121,7 +118,7 @@ class LimitEstimate(Estimate):
 
     def with_fewest_facets(self) -> LimitEstimate:
         """The estimate with those facets of its cone alone that others do not imply, and no row that it decides."""
-        return replace(self, cone=replace(self.cone, facets=self.cone.extreme, decided=np.zeros(0, dtype=bool)))
+        return replace(self, cone=self.cone.with_fewest_facets())
 
     def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
@@ -154,17 +151,6 @@ def _with_columns(limit: Selected, Z: ndarray, theta: ndarray) -> tuple[Selected
     return Selected(objective, kept, np.zeros(wider * q)), full[kept], np.flatnonzero(np.isin(kept, new))
 
 
-def wide_cone(cone: RecessionCone, coordinates: Coordinates) -> RecessionCone:
-    """A cone of the parameters that are left as one of all."""
-    if not coordinates.omitted:
-        return cone
-    M = wide(cone.M, coordinates.columns, coordinates.k)
-    out = replace(cone, basis=coordinates.spread(cone.basis), M=M)
-    if "signs" in vars(cone):  # asked for already
-        vars(out)["signs"] = coordinates.spread(cone.signs)
-    return out
-
-
 class RestrictedObjective(MultinomialObjective):
     """Likelihood of several equations with outcomes that are ruled out: their offset, of all K classes, is -inf."""
 
@@ -175,16 +161,15 @@ class RestrictedObjective(MultinomialObjective):
 
 
 def limit_estimate(
-    method: str, objective: Objective, cone: RecessionCone, constraints: Any, near: ndarray, gone: Any = None, **options
+    method: str, objective: Objective, cone: Any, constraints: Any, near: ndarray, gone: Any, **options
 ) -> LimitEstimate:
     """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`.
 
-    `gone` is what `ruled_out` gives, if that is known.
+    `gone` are the outcomes that the cone rules out.
     """
     held, kept = held_and_kept(cone, constraints)
-    gone = ruled_out(objective, cone, constraints) if gone is None else gone
     rows, limit = limit_objective(objective, cone, gone, kept)
-    start = near - cone.basis @ np.linalg.solve(cone.basis[held], near[held])  # the same rows, with zeros for `held`
+    start = cone.without(held, near)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, start[kept], len(rows), options)
     theta = np.zeros(len(cone.direction))
@@ -197,16 +182,9 @@ def limit_estimate(
     )
 
 
-def held_and_kept(cone: RecessionCone, constraints: Any) -> tuple[ndarray, ndarray]:
+def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:
     """Places of as many diverging parameters as the cone has dimensions, which the limit holds at 0, and the others."""
-    # in proportion to the parameters that M makes of coordinates of size one
-    size = np.abs(constraints.directions.parameters(np.ones((constraints.size, 1))))
-    scaled = cone.basis / np.where(size > 0, size, 1.0)
-    scaled = scaled / np.linalg.norm(scaled, axis=0)
-    concerned = np.flatnonzero(np.linalg.norm(scaled, axis=1) > 0)
-    scaled = scaled[concerned]
-    pivots = qr(scaled.T, mode="r", pivoting=True)[1][: cone.basis.shape[1]]
-    held = concerned[pivots]
+    held = cone.held(constraints)
     return held, np.setdiff1d(np.arange(len(cone.direction)), held)
 
 
@@ -225,7 +203,7 @@ def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
     return estimate(method, limit, start, warm=False, **options)
 
 
-def limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarray) -> tuple[Any, Any]:
+def limit_objective(objective: Any, cone: Any, gone: Any, kept: ndarray) -> tuple[Any, Any]:
     """Rows that are left where outcomes are `gone`, and the likelihood of the parameters kept on them; of a dense X in
     memory they are copied."""
     blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)
@@ -242,7 +220,7 @@ def limit_objective(objective: Any, cone: RecessionCone, gone: Any, kept: ndarra
     return rows, Selected(limit, kept, np.zeros(len(cone.direction)))
 
 
-def _left_of_part(cone: RecessionCone, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
+def _left_of_part(cone: Any, K: int, kept: ndarray, several: bool, X: Any, *rest: Any) -> tuple:
     return _left(outcomes_ruled_out(cone, K, X), kept, several, X, *rest)
 
 

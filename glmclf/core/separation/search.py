@@ -8,38 +8,46 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.estimate import RankDeficiency, estimate
-from glmclf.core.fit.warm_start import passes_are_dear
+from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT, passes_are_dear
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation import outcomes, stream
-from glmclf.core.separation.cone import RecessionCone
+from glmclf.core.separation.certificate import has_maximum
+from glmclf.core.separation.counting import CountedRows, count, is_told
 
 
-def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
+def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, Any]:
     """The recession cone of an objective's likelihood, and its constraints.
 
     Parameters
     ----------
     objective : Objective or MultinomialObjective
     theta : (p,) ndarray, optional
-        Where a fit stopped: rows it leaves undecided bound the search.
+        Where a fit stopped, which may prove that the maximum is there; else rows it leaves undecided bound the search.
 
     Returns
     -------
-    RecessionCone or None
+    RecessionCone, SimplicialCone or None
     constraints : object
-        Of all rows; over a stream, of some that have the same cone.
+        Of all rows; over a stream, of some that have the same cone; or what was counted.
     """
-    return _search(objective).find_cone(objective, theta)
+    several = objective.blocks.arrays[0].shape[1] >= MIN_COLUMNS_TO_COUNT
+    counted = count(objective, theta) if several else None
+    if counted is None and theta is not None and has_maximum(objective, theta):
+        return None, None
+    if counted is not None and counted.cone is not None:
+        return counted.cone, counted
+    return _search(objective).find_cone(objective, theta if counted is None else counted.near)
 
 
 def started(objective: Objective) -> ndarray | None:
     """Parameters at which a fit stops, a start for `find_cone` that saves linear programs where rows
     and columns are many.
 
-    None for few rows and columns, and for a design of deficient rank, with which no fit can begin.
+    None for few rows and columns, for separation that counting tells, and for a design of deficient rank, with which no
+    fit can begin.
     """
     p = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
-    if not passes_are_dear(objective, p):
+    if not passes_are_dear(objective, p) or is_told(objective):
         return None
     try:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -53,8 +61,10 @@ def constraints_of(objective: Objective) -> Any:
     return _search(objective).constraints_of(objective)
 
 
-def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> Any:
+def ruled_out(objective: Objective, cone: Any, constraints: Any) -> Any:
     """Outcomes of each row that the cone rules out, (n, K) bool, or `RuledOut` where rows are in a stream."""
+    if isinstance(constraints, CountedRows):
+        return constraints.gone
     return _search(objective).ruled_out(objective, cone, constraints)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.families import OUTSIDE, Family, MultinomialFamily, SparseBernoulli, SparsePoisson
 from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.data.design.arrays import Dropped, column_names, is_frame, rows_by_place, sparse_numbers, sparse_table

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -106,9 +107,26 @@ def parse(code: str) -> ast.expr:
             f'the expression "{code[:60]}..." has {len(code)} characters; at most {MAX_LENGTH} are read.'
         )
     try:
-        return ast.parse(code, mode="eval").body
+        tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(f'"{code[:200]}" in the formula is not a valid expression: {error}.') from None
+    if _frames(tree) > 0.9 * sys.getrecursionlimit():  # the rest is the caller's
+        raise FormulaError(
+            f'the expression "{code[:60]}..." is nested too deeply: make a column of it, as in '
+            'df.assign(total=df[["a", "b"]].sum(axis=1)).'
+        )
+    return tree
+
+
+def _frames(tree: ast.AST) -> int:
+    """Bound of the frames of the interpreter that visitors of a tree take."""
+    deepest, waiting = 0, [(tree, 0)]
+    while waiting:
+        node, above = waiting.pop()
+        here = above + (4 if isinstance(node, ast.BinOp) else 6)
+        deepest = max(deepest, here)
+        waiting += [(child, here) for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
 @kept
@@ -116,10 +134,7 @@ def names(code: str) -> Names:
     """The names that a factor's code refers to, by the role they play."""
     tree = parse(code)
     found = Names(set(), set(), set(), set(), set(), set(), False)
-    try:
-        _collect(tree, found, in_keyword=False)
-    except RecursionError:
-        raise FormulaError(f'the expression "{code[:60]}..." is nested too deeply.') from None
+    _collect(tree, found, in_keyword=False)
     bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
     bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     for group in (found.called, found.rooted, found.used, found.keyword):
@@ -342,11 +357,7 @@ def check(
     FormulaError
         Naming the expression that is not on the list.
     """
-    tree = parse(code)
-    try:
-        Checker(set(columns), set(functions), dict(constants or {})).visit(tree)
-    except RecursionError:
-        raise FormulaError(f'the expression "{code[:60]}..." is nested too deeply.') from None
+    Checker(set(columns), set(functions), dict(constants or {})).visit(parse(code))
 
 
 class Checker:

@@ -10,7 +10,6 @@ import builtins as python_builtins
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import hashlib
 import pickle
 from collections.abc import Iterator, Mapping
@@ -25,6 +24,7 @@ from numpy import ndarray
 from patsy import PatsyError, Treatment
 from patsy.eval import EvalEnvironment, EvalFactor
 
+from glmclf.caching import cached_property
 from glmclf.data.formula import expressions, operators
 from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.dialects import R_FUNCTIONS
@@ -150,12 +150,12 @@ class Expression:
             return True
         return False
 
-    @functools.cached_property
+    @cached_property
     def looks_across(self) -> bool:
         """Whether the code looks across rows, by the methods and functions that it names."""
         return expressions.looks_across(self.plain)
 
-    @functools.cached_property
+    @cached_property
     def missing_aware(self) -> bool:
         """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
         function of the caller's, or looks across rows."""
@@ -164,7 +164,7 @@ class Expression:
         own = any(map(callable, self.borrowed.values()))
         return own or bool(self.unknown_in_new) or expressions.missing_aware(self.plain)
 
-    @functools.cached_property
+    @cached_property
     def unknown(self) -> str:
         """The first piece of code of which it is not known whether its value in a row is of that row alone."""
         called = any(map(callable, self.borrowed.values()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import itertools
 import math
@@ -56,15 +57,44 @@ def parse_formula(
     with hinting(formula, columns):
         if columns is not None:
             if has_dot(formula):
-                used = {*left_columns(formula), *beside}
+                used = left_columns(formula)
+                for text in beside:
+                    used |= {text} if text in columns() else columns_in(text)
                 formula = with_all_columns(formula, columns(), used)
             refuse_names(formula, columns())
         return _parsed(formula, intercept)
 
 
+def one_factor(text: str) -> str:
+    """Code of a single factor, which may be a sum: what is added is not a term of its own.
+
+    Raises
+    ------
+    FormulaError
+        Text that is no code, or that is more than one factor.
+    """
+    left = _parsed(f"I({text}) ~ 1", False).left
+    code = left[0].removeprefix("I(").removesuffix(")")
+    if len(left) > 1:
+        raise FormulaError(f'"{text}" is no single expression.')
+    expressions.parse(code)  # which a text with brackets of its own kind is not
+    return code
+
+
 def left_columns(formula: str) -> set[str]:
     """Names on the left side of a formula."""
-    found = [expressions.names(code) for code in _parsed(f"{formula.partition('~')[0]} ~ 1", False).left]
+    return _names_in(_parsed(f"{formula.partition('~')[0]} ~ 1", False).left)
+
+
+def columns_in(text: str) -> set[str]:
+    """Names in the code of a single factor; none in what is no code."""
+    with contextlib.suppress(FormulaError):
+        return _names_in([one_factor(text)])
+    return set()
+
+
+def _names_in(codes: Iterable[str]) -> set[str]:
+    found = map(expressions.names, codes)
     return {name for names in found for name in (*names.quoted, *names.rooted, *names.used)}
 
 

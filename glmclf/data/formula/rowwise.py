@@ -259,8 +259,6 @@ def unknown(
         _Alone(set(columns), caller, set(functions), attributes).visit(parse(code))
     except FormulaError as error:
         return getattr(error, "piece", "") or code
-    except RecursionError:
-        return code
     return ""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.data.design.computed import ComputedColumn
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
 from glmclf.data.formula.conditions import chosen
@@ -20,7 +21,8 @@ from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.expressions import parse
 from glmclf.data.formula.factors import Expression, resolve
 from glmclf.data.formula.operators import largest, refuse_bits, signed
-from glmclf.data.formula.rowwise import check_closed
+from glmclf.data.formula.parse import one_factor
+from glmclf.data.formula.rowwise import check_closed, function_in
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import align, close_to, quoted
@@ -51,18 +53,21 @@ def bind(
     caller = namespace or {}
     if restricted:
         caller = {name: value for name, value in caller.items() if callable(value)}
-    codes = list(dict.fromkeys([*left, *right]))
+    codes, part = list(dict.fromkeys([*left, *right])), not isinstance(source, OneTable)
+    given = {name: value for name, value in (extras or {}).items() if value is not None}
+    found = {name: _code_of(value, name, source.first().columns) for name, value in given.items()}
+    made = {name: code for name, code in found.items() if code is not None}
     if isinstance(source, OneTable) and not restricted:
-        source.add_columns(_columns_of_caller(source.frame, codes, caller))
+        source.add_columns(_columns_of_caller(source.frame, [*codes, *made.values()], caller))
     first = source.first()
     bound = {code: bind_code(code, first, caller, restricted) for code in codes}
+    given |= {name: _computed(code, given[name], name, first, caller, restricted, part) for name, code in made.items()}
     fields = {"left": list(left), "bound": bound, "subset": subset}
-    if isinstance(source, OneTable):
-        given = {name: value for name, value in (extras or {}).items() if value is not None}
+    if not part:
         return {**fields, "caller": caller, "extras": given, "restricted": restricted, "part": False}
     if subset is not None and not isinstance(subset, str):
         raise DataError(f'subset= of data in a stream is a query, such as "age > 20"; found {type(subset).__name__}')
-    columns, caller = _names_of(extras, first), caller if subset else {}
+    columns, caller = _names_of(given, first), caller if subset else {}
     if subset is not None and not restricted:
         query = Query(subset, caller)
         _refuse_labels(query, source, first)
@@ -180,14 +185,53 @@ def _refuse_labels(query: Query, source: Source, first: pd.DataFrame) -> None:
         )
 
 
-def _names_of(extras: Mapping[str, Any] | None, first: pd.DataFrame) -> dict[str, str]:
-    """Columns that hold the offset and weights."""
-    given = {name: value for name, value in (extras or {}).items() if value is not None}
+def computed_beside(given: Mapping[str, Any], frame: pd.DataFrame) -> dict[str, Any]:
+    """Variables beside a table of new rows, with what code computes in its place; it is read by the closed list."""
+    made = {name: _code_of(value, name, frame.columns) for name, value in given.items()}
+    some = {name: _computed(code, given[name], name, frame, {}, True, True) for name, code in made.items() if code}
+    return {**given, **some}
+
+
+def _code_of(value: Any, keyword: str, columns: Any) -> str | None:
+    """Code that text is; None of a column's name, and of a word that might be a misspelt one."""
+    if not isinstance(value, str) or value in columns or value.strip().isidentifier():
+        return None
+    try:
+        return one_factor(value)
+    except FormulaError as error:
+        raise DataError(
+            f'{keyword}="{value}": no such column. {close_to(value, columns)} Nor is it code of columns: {error}'
+        ) from None
+
+
+def _computed(
+    code: str, text: str, keyword: str, first: pd.DataFrame, caller: Mapping[str, Any], restricted: bool, part: bool
+) -> ComputedColumn:
+    """What code computes of each row alone, so that it is the same of new rows and of parts."""
+    try:
+        e = bind_code(code, first, caller, restricted)
+    except FormulaError as error:
+        raise type(error)(f'{keyword}="{text}": no such column, and as code: {error}') from None
+    unknown = e.unknown or (code if e.remembers or e.reductions else "")
+    if unknown:
+        function = function_in(unknown, e.borrowed)
+        declared = f", or declare that it does not: {function} = glmclf.rowwise({function})" if function else ""
+        raise NotImplementedError(
+            f'{keyword}="{text}": the value of "{unknown}" in a row depends on other rows, or it is not known that it '
+            f"does not. Compute the column beforehand{declared}."
+        )
+    return ComputedColumn(text, keyword, e, part)
+
+
+def _names_of(given: Mapping[str, Any], first: pd.DataFrame) -> dict[str, Any]:
+    """Columns that hold the offset and weights, or code that computes them."""
     if "weights" in given and "freq_weights" in given:
         raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
     for name, value in given.items():
+        if isinstance(value, ComputedColumn):
+            continue
         if not isinstance(value, str):
             raise DataError(f"{name}= of data in a stream is the name of a column; found {type(value).__name__}")
         if value not in first.columns:
             raise DataError(f'{name}="{value}": no such column. {close_to(value, first.columns)}')
-    return given
+    return dict(given)

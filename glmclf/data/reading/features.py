@@ -20,7 +20,7 @@ from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import ReadParts, responded, say_left_out, surveyed, variables
+from glmclf.data.reading.read import ReadParts, computed, responded, say_left_out, surveyed, variables
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted
@@ -130,9 +130,10 @@ def read_features(
     check_names(design)
     notes += getattr(made, "notes", [])
     if isinstance(source, OneTable):
-        return read_features_of(design, builder, made, notes, builder.reading.frame)
+        table = read_features_of(design, builder, made, notes, builder.reading.frame)
+        return replace(table, computed=computed(reader, survey))
     reader = replace(reader, design=design, response=made)
-    return ReadParts(design, made, reader, source, survey, reader.extras, notes)
+    return ReadParts(design, made, reader, source, survey, reader.extras, notes, computed(reader, survey))
 
 
 def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:

@@ -60,13 +60,13 @@ def by_part(method: Callable) -> Callable:
 
 
 def check_beside(source: Source, **given: Any) -> None:
-    """Refuse values beside a source that are neither one of its columns nor one number for all rows."""
+    """Refuse values beside a source that are neither one of its columns, or code, nor one number for all rows."""
     for name, value in given.items():
         if value is None or (isinstance(value, (int, float, np.number)) and not isinstance(value, bool)):
             continue
         if not isinstance(value, str):
             raise DataError(f"{name}= of rows of {source.kind} is the name of a column; found {type(value).__name__}")
-        if value not in source.names:
+        if value not in source.names and value.strip().isidentifier():  # other text may be code, or is refused as such
             raise DataError(f'{name}="{value}": no such column of {source.kind}. {close_to(value, source.names)}')
 
 

@@ -46,8 +46,10 @@ class ReadParts:
     source : Source
     survey : TableSummary
     extras : dict of str
-        Columns of the offset and weights.
+        Columns of the offset and weights, or code that computes them.
     notes : list of str
+    computed : dict of Design
+        Designs of the extras that code computes, by keyword.
     """
 
     design: Any
@@ -55,8 +57,9 @@ class ReadParts:
     reader: Reader
     source: Source
     survey: TableSummary
-    extras: dict[str, str]
+    extras: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    computed: dict[str, Any] = field(default_factory=dict)
 
     frame = cut = None  # no table is in memory
 
@@ -82,7 +85,8 @@ class ReadParts:
     def facts(self) -> dict[str, Any]:
         """Facts about the rows for a summary."""
         s = self.survey
-        order = list(dict.fromkeys([*self.extras.values(), *self.reader.columns, *self.reader.bound, *s.masks]))
+        beside = map(str, self.extras.values())
+        order = list(dict.fromkeys([*beside, *self.reader.columns, *self.reader.bound, *s.masks]))
         return {
             "n_before": s.given,
             "n_given": s.cut,
@@ -166,8 +170,8 @@ def read_formula(
     notes = [*no_trials(survey.no_trials), *notes, *getattr(made, "notes", [])]
     reader = replace(reader, design=design, response=made, constant=not intercept)
     if isinstance(source, OneTable):
-        return reader.table_read(source.settled(reader), notes)
-    return ReadParts(design, made, reader, source, survey, reader.extras, notes)
+        return reader.table_read(source.settled(reader), notes, computed(reader, survey))
+    return ReadParts(design, made, reader, source, survey, reader.extras, notes, computed(reader, survey))
 
 
 def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:
@@ -183,10 +187,16 @@ def responded(response: Respond, source: Source, reader: Reader, survey: TableSu
     return made if isinstance(source, OneTable) else made.without_rows()
 
 
+def computed(reader: Reader, survey: TableSummary) -> dict[str, Design]:
+    """Designs of the extras that code computes, by keyword."""
+    variables = {name: column.variable for name, column in survey.columns.items()}
+    return {name: value.design(variables) for name, value in reader.computed.items()}
+
+
 def say_left_out(source: Source, reader: Reader, survey: TableSummary) -> None:
     """Warn of rows of parts that were left out as a term has no value, although its columns have one."""
-    for code in reader.bound if not isinstance(source, OneTable) else ():
-        e = reader.bound[code]
+    terms = reader.bound | {str(value): value.expression for value in reader.computed.values()}
+    for code, e in terms.items() if not isinstance(source, OneTable) else ():
         if code in survey.masks and e.bare is None and not e.missing_aware:
             say_undefined_parts(code, survey.masks[code])
 

@@ -16,6 +16,7 @@ from numpy import ndarray
 
 from glmclf.core.design.factor import SubtermColumns, from_pieces
 from glmclf.core.rows.observations import Observations
+from glmclf.data.design.computed import ComputedColumn
 from glmclf.data.formula.evaluate import left_value, raw_missing
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.reading.bind import subset_mask
@@ -46,7 +47,8 @@ class Reader:
         Variables that the query may use.
     missing : str
     extras : dict of str
-        Column of "offset", "freq_weights", "weights" or "trials"; of a table in memory also values beside it.
+        Column of "offset", "freq_weights", "weights" or "trials", or a ComputedColumn; of a table in memory also values
+        beside it.
     beside : tuple of str
         More columns, for groups.
     design, response
@@ -81,7 +83,18 @@ class Reader:
     def columns(self) -> list[str]:
         """Columns of the source that are read; all with a query, which may use any."""
         names = [name for e in self.bound.values() for name in e.columns]
-        return list(dict.fromkeys([*names, *self.extras.values(), *self.beside]))
+        beside = [value for name, value in self.extras.items() if name not in self.computed]
+        return list(dict.fromkeys([*names, *self._behind, *beside, *self.beside]))
+
+    @property
+    def computed(self) -> dict[str, ComputedColumn]:
+        """Extras that code computes, by keyword."""
+        return {name: value for name, value in self.extras.items() if isinstance(value, ComputedColumn)}
+
+    @property
+    def _behind(self) -> list[str]:
+        """Columns of which extras are computed."""
+        return [name for value in self.computed.values() for name in value.expression.columns]
 
     @property
     def wanted(self) -> list[str] | None:
@@ -94,7 +107,7 @@ class Reader:
         frame = given if cut is None else given[cut]
         beside = read_extras(self.extras, given, cut)
         known = {} if self.design is None else self.design._read(frame)
-        names = dict.fromkeys(name for e in self.bound.values() for name in e.columns)
+        names = dict.fromkeys([*(name for e in self.bound.values() for name in e.columns), *self._behind])
         table = {name: known[name] if name in known else read_column(frame[name], name) for name in names}
         rows = RowMask(frame.index, self.missing, part=self.part, digests=self._digests(frame, beside, table))
         lost = weigh(rows, beside, self.extras)
@@ -106,7 +119,7 @@ class Reader:
         if not self.part:
             return None
         groups = {name: grouping(name, frame) for name in self.beside if name not in table}
-        return Digests.of(table | groups | {self.extras[keyword]: values for keyword, values in beside.items()})
+        return Digests.of(table | groups | {str(self.extras[keyword]): v for keyword, v in beside.items()})
 
     def settled(self, given: pd.DataFrame, stage: str) -> Settled:
         """Complete rows of a part, with the values of the factors there; `stage` is that of `settle`."""
@@ -130,7 +143,7 @@ class Reader:
         self, reading: Reading, factors: dict[str, Any], left: Mapping[str, Value], place: Place
     ) -> TableSummary:
         frame, rows = reading.frame, reading.rows
-        right = {name for c, e in self.bound.items() if c not in self.left for name in e.columns}
+        right = {*self._behind, *(name for c, e in self.bound.items() if c not in self.left for name in e.columns)}
         columns = {
             name: own
             for name, column in reading.table.items()
@@ -239,7 +252,7 @@ class Reader:
         assert self.design is not None
         return self.design.pieces({code: f.values(settled.values[code]) for code, f in self.design.factors.items()})
 
-    def table_read(self, settled: Settled, notes: list[str]) -> ReadTable:
+    def table_read(self, settled: Settled, notes: list[str], computed: dict[str, Any]) -> ReadTable:
         """The rows of a table in memory."""
         return ReadTable(
             design=self.design,
@@ -248,5 +261,6 @@ class Reader:
             X=None,
             notes=notes,
             frame=settled.reading.frame,
+            computed=computed,
             **settled.reading.finish(),
         )

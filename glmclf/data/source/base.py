@@ -7,7 +7,6 @@ done with data larger than memory is such a sum. Parts are pandas frames.
 from __future__ import annotations
 
 import contextlib
-import functools
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.core.rows.summed import joined
 from glmclf.data.source.digests import AGAIN, Ledger
@@ -124,7 +124,7 @@ class Source:
     by_cluster = False  # passes are made by who also sends results to other processes, and not while it pickles them
     same_parts = True  # in the first pass as in others
 
-    @functools.cached_property
+    @cached_property
     def ledger(self) -> Ledger:
         """Ledger of what the source gave at first."""
         return Ledger(self.kind, self.same_parts)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.data.source.base import Place, Source
 from glmclf.data.table.frame import as_frame, assigned
 
@@ -30,7 +30,7 @@ class OneTable(Source):
         self._data = data
         self._settled: Any = None
 
-    @functools.cached_property
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """The table as a pandas frame; the caller's stays as it is."""
         return as_frame(self._data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import os
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source, needed
 from glmclf.data.source.digests import AGAIN
@@ -126,7 +126,7 @@ class Parquet(Source):
                     f"written to since: while a result is in use {AGAIN}"
                 ) from error
 
-    @functools.cached_property
+    @cached_property
     def _numbers(self) -> tuple[int, int]:
         """Start and steps of the index that numbers rows: as pandas wrote it, if it is of so many rows."""
         described = (self._dataset.schema.pandas_metadata or {}).get("index_columns", [])

@@ -54,6 +54,8 @@ class ReadTable:
         The table after `subset`.
     values : list of ndarrays, or None
         The features of the kept rows, for a model that takes them one by one.
+    computed : dict of Design
+        Designs of the extras that code computes, by keyword.
     borrowed : dict
         What each factor of a formula, either side, takes from beside the table (`data.formula.borrowed.described`).
     """
@@ -74,6 +76,7 @@ class ReadTable:
     notes: list[str]
     frame: pd.DataFrame | None
     values: list[ndarray] | None = None
+    computed: dict[str, Any] = field(default_factory=dict)
     borrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -140,10 +143,14 @@ def read_extras(extras: Mapping[str, Any] | None, frame: pd.DataFrame, cut: ndar
         raise DataError("weights= and freq_weights= were both given: use one (freq_weights counts equal rows).")
     out = {}
     for name, value in given.items():
-        array = _aligned(value, name, frame)
+        if callable(value):  # code, which computes them of columns
+            array = value(frame if cut is None else frame[cut])
+        else:
+            array = _aligned(value, name, frame)
+            array = array if cut is None else array[cut]
         index = frame.index if cut is None else frame.index[cut]
-        label = f'{name}="{value}"' if isinstance(value, str) else name
-        out[name] = _numbers(name, label, array if cut is None else array[cut], index)
+        label = f'{name}="{value}"' if isinstance(value, str) or callable(value) else name
+        out[name] = _numbers(name, label, array, index)
     return out
 
 
@@ -292,7 +299,8 @@ def weigh(rows: RowMask, extras: Mapping[str, ndarray], given: Mapping[str, Any]
         elif name != "offset":
             rows.absent(values == 0)
     source = given or {}
-    named = {name: source[name] if isinstance(source.get(name), str) else name for name in extras}
+    known = {name: value for name, value in source.items() if isinstance(value, str) or callable(value)}
+    named = {name: str(known.get(name, name)) for name in extras}
     return {named[name]: _in_rows(np.isnan(v)) for name, v in extras.items()}
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by, stacked
 
 BITS_PER_PASS = 16  # bits, of a number's 64, that a pass settles

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
 from glmclf.inference.covariance.influence import Influences, influence
 from glmclf.inference.covariance.leverage import Leverages

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.columns import RowLengths
 from glmclf.core.likelihood.objective import Largest, Objective
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ROW_ENTRIES, RowsError, instead, score_and_weight

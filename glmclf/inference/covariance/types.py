@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf import registry
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, chdtri, ndtr, ndtri, stdtr, stdtrit
 
+from glmclf.caching import cached_property
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.hypotheses.records import f_tail
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.numerics.constants import EPS
 from glmclf.inference.hypotheses.wald import critical_value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc, chdtri
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.constraints import constrained
 from glmclf.core.fit.restricted import Within
 from glmclf.core.fit.solvers import solve

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import fdtrc
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated

@@ -82,7 +82,7 @@ def _table(model: Any, rows: Any, options: dict[str, Any]) -> pd.DataFrame:
             "linktest(): the linear predictor takes fewer than three values, so that its square says nothing new"
         )
     design = ArrayDesign(LINKTEST_TERMS, 1, model._design.endog_name)
-    without_offset = {"formula": None, "_has_offset": False, "_offset_column": None}
+    without_offset: dict[str, Any] = {"formula": None, "_has_offset": False, "_offset_column": None, "_computed": {}}
     other = model._copy_with(keep=("_ranges",), _design=design, _rows_=rows, **without_offset)
     try:
         with without_warnings(CollinearityWarning):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.discriminant.quadratic import products
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.rows.blocks import Blocks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_whole
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.softmax import complements, log_softmax, softmax

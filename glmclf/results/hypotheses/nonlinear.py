@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.caching import cached_property
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, without_warnings
 from glmclf.inference.covariance.types import MODEL_BASED

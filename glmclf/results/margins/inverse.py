@@ -111,6 +111,7 @@ def _other_variables(source: LinearPredictors, variable: str, at: dict[str, Any]
         _check_value(name, value, name == offset)
     if variable == offset:
         raise NotImplementedError(f'inverse_predict() of "{variable}", which is the offset, too')
+    source.refuse_computed(variable, "inverse_predict() of")
     others = [name for name in source.design.variables if name != variable]
     ranges = source.model._ranges
     known = {name: ranges[name][0] for name in others if name in ranges and ranges[name][0] == ranges[name][1]} | at

@@ -121,7 +121,8 @@ class Settings:
             self.groups = [(label,) for label in at.index]
             self.names = [str(at.index.name or "row")]
             return self
-        known = [name for name in at.columns if name in source.design.variables or name == offset]
+        beside = (offset, *source.offset_columns)
+        known = [name for name in at.columns if name in source.design.variables or name in beside]
         if not known:
             raise DataError(f"at= has none of the variables {quoted(source.variables)}")
         others = [*source.model._table_columns, source.model.endog_names]
@@ -189,7 +190,7 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
     names, values, none = [], [], pd.DataFrame(columns=source.design.variables)
     for name, value in given.items():
         name = _by_place(source, name)
-        names.append(name if name == source.offset_name else source.check(name))
+        names.append(name if name in (source.offset_name, *source.offset_columns) else source.check(name))
         many = not isinstance(value, (str, bytes)) and np.ndim(value) == 1
         some = list(value) if many else [value]
         if not some:

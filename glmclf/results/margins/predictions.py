@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError

@@ -72,6 +72,28 @@ class LinearPredictors:
         name = getattr(self.model, "_offset_column", None)
         return name if isinstance(name, str) else None
 
+    @property
+    def offset_columns(self) -> list[str]:
+        """Columns from which code computes the offset; none where it is a column itself."""
+        computed = self.model._computed.get("offset")
+        return [] if computed is None else list(computed.variables)
+
+    def offset_slopes(self, table: pd.DataFrame, name: str) -> ndarray | None:
+        """Derivative of the offsets in a variable; None where they do not depend on it."""
+        if name == self.offset_name:
+            return self.offset_of(np.ones(len(table)))
+        if name in self.offset_columns:
+            return self.offset_of(self.model._computed["offset"].derivative(table, name)[:, 0])
+        return None
+
+    def refuse_computed(self, name: str, what: str) -> None:
+        """Refuse a variable from which the offset is computed where rows are typical ones, of a mean offset."""
+        if name in self.offset_columns:
+            raise NotImplementedError(
+                f'{what} "{name}", of which the offset "{self.offset_name}" is computed: a typical row has the mean of '
+                'the offsets. Use at="overall", or a dict'
+            )
+
     def offset_of(self, values: ndarray) -> ndarray:
         """Offsets of linear predictors from values of the offset's column."""
         relative = getattr(self.model, "_relative", None)
@@ -93,6 +115,9 @@ class LinearPredictors:
             from glmclf.data.derivatives.design import refuse_variable  # loads the readers of formulas
 
             refuse_variable(name, self.design.columns, self.design.factors.values())
+            if name in self.offset_columns:
+                computed = self.model._computed["offset"]
+                refuse_variable(name, computed.columns, computed.factors.values())
 
     def levels_of(self, name: str, table: pd.DataFrame) -> list[Any] | None:
         """Levels of a factor, the base first; None for a number."""
@@ -165,7 +190,8 @@ class LinearPredictors:
             raise DataError(
                 f"the table has no column {quoted(lost)}, which the model needs. {close_to(lost[0], frame.columns)}"
             )
-        chosen = {name: frame[names[name]] for name in self.design.variables}
+        used = [*self.design.variables, *(name for name in self.offset_columns if name in names)]
+        chosen = {name: frame[names[name]] for name in dict.fromkeys(used)}
         labels = self.design.label_columns if hasattr(self.design, "columns") else ()
         for name in labels:
             if self.design.columns[name].kind == "label":

@@ -8,13 +8,14 @@ import numbers
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.rows.streamed import GatheredArrays
 from glmclf.core.rows.summed import Summed, SumsSideBySide, added_by
 from glmclf.data.reading.open_source import as_source, check_beside
@@ -282,16 +283,20 @@ class ObservedRows(RowsInMemory):
 
     def set(self, name: str, value: Any) -> Self:
         changes: dict[str, Any] = {}
-        if name in self.source.design.variables:
+        if name in self.table:
             changes["table"] = assigned(self.table, {name: _constant(self.table, value)})
         if name == self.source.offset_name:
             changes["offset"] = self.source.offset_of(np.full(len(self.table), float(value)))
+        elif name in self.source.offset_columns:
+            changes["offset"] = self.source.res._new_offset(changes["table"], None)
         return self._changed(**changes)
 
     def shift(self, name: str, by: float) -> Self:
         other = self._changed(table=assigned(self.table, {name: self.table[name] + by}))
         if name == self.source.offset_name:
             other.offset = self.offset + self.source.offset_of(np.full(len(self.table), by))
+        elif name in self.source.offset_columns:
+            other.offset = self.source.res._new_offset(other.table, None)
         return other
 
     def complete(self, slopes: list[str]) -> ndarray:
@@ -370,8 +375,8 @@ class ObservedRows(RowsInMemory):
             yield RowBlock(self.source.raw(table), offset, self.weights[at], codes, partial(self._slopes, table))
 
     def _slopes(self, table: pd.DataFrame, name: str) -> Slopes:
-        moved = self.source.offset_of(np.ones(len(table))) if name == self.source.offset_name else None
-        return Slopes(self.source.raw_slopes(table, name), moved, table[name].to_numpy(dtype=float))
+        raw, moved = self.source.raw_slopes(table, name), self.source.offset_slopes(table, name)
+        return Slopes(raw, moved, table[name].to_numpy(dtype=float))
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:
@@ -445,7 +450,10 @@ def rows_of_fit(
             raise DataError(f"the offset has {len(offset)} values for {len(table)} rows to average over")
         if not weights:
             return ObservedRows(source, table, np.ones(len(table)), offset)
-        ((name, values),) = read_extras(weights, source.as_table(newdata), None).items()
+        from glmclf.data.reading.bind import computed_beside  # loads patsy
+
+        frame = source.as_table(newdata)
+        ((name, values),) = read_extras(computed_beside(weights, frame), frame, None).items()
         return ObservedRows(source, table, values, offset, frequency=name == "freq_weights")
     r = model._rows
     w = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
@@ -479,7 +487,8 @@ class _FitParts:
         self._source, self._rows = source, rows
 
     def __call__(self, f: Sum, beside: list[str]) -> Any:
-        names, source = list(self._source.design.variables), self._source
+        source = self._source
+        names = list(dict.fromkeys([*source.design.variables, *source.offset_columns]))
 
         def part(X, y, trials, offset, weights, *columns) -> Any:
             index = columns[0].index if columns else pd.RangeIndex(len(y))
@@ -500,9 +509,12 @@ class _NewParts:
 
     def __call__(self, f: Sum, beside: list[str]) -> Any:
         from glmclf.data.formula.across import refuse_across  # loads patsy
+        from glmclf.data.formula.parse import columns_in
 
         refuse_across(self._source.design)
-        wanted = [*self._source.design.variables, self._source.offset_name, *self._weights.values(), *beside]
+        weights = [name for text in self._weights.values() for name in (text, *columns_in(text))]
+        offset = [self._source.offset_name, *self._source.offset_columns]
+        wanted = [*self._source.design.variables, *offset, *weights, *beside]
         columns = [name for name in dict.fromkeys(wanted) if name in self._rows.names]
 
         def part(table: pd.DataFrame, place: base.Place) -> Any:

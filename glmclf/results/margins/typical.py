@@ -54,6 +54,7 @@ class TypicalRows(RowsInMemory):
 
     def _changed(self, name: str, change: Callable[[Any], Any]) -> Self:
         other = copy.copy(self)
+        self.source.refuse_computed(name, "a typical row sets or moves")
         if name == self.source.offset_name:
             old = self.offsets if name not in self.point[0] else [p[name] for p in self.point]
             other.offsets = [self.source.offset_of(np.array([float(change(v))])) for v in old]
@@ -107,6 +108,7 @@ class TypicalRows(RowsInMemory):
 
     def _block(self, some: list[int]) -> Iterator[RowBlock]:
         def slopes(name: str) -> Slopes:
+            self.source.refuse_computed(name, "an effect in a typical row of")
             moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
             raw = self.collapsed(some, lambda table: self.source.raw_slopes(table, name))
             return Slopes(raw, moved, np.array([float(self.point[g][name]) for g in some]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import ndtr
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
 from glmclf.errors import InferenceWarning, escaped, warn
 from glmclf.inference.hypotheses.wald import check_alpha, critical_value

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_number, true_or_false
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha

@@ -165,25 +165,26 @@ def _new_weights(model: Any, options: RowOptions) -> dict[str, Any]:
     newdata, given = options.newdata, {"freq_weights": options.freq_weights, "weights": options.weights}
     if any(value is not None for value in given.values()):
         return given
-    named = {n: c for n, c in model._names.items() if n in given}
-    for keyword in named:
-        _check_there(model, keyword, newdata, f"{keyword}= values of these rows; 1 counts each row once")
-    return {**given, **named}
+    named = [name for name in model._names if name in given]
+    instead = "= values of these rows; 1 counts each row once"
+    return given | {name: _of_new_rows(model, name, newdata, f"{name}{instead}") for name in named}
 
 
 def _new_trials(model: Any, options: RowOptions) -> dict[str, Any]:
     """Column of the new data with the trials of a proportion, unless their response is counts."""
     if "trials" not in model._names or np.shape(options.endog)[1:] == (2,):
         return {}
-    _check_there(model, "trials", options.newdata, "successes and failures of these rows as endog=")
-    return {"trials": model._names["trials"]}
+    instead = "successes and failures of these rows as endog="
+    return {"trials": _of_new_rows(model, "trials", options.newdata, instead)}
 
 
-def _check_there(model: Any, keyword: str, newdata: Any, instead: str) -> None:
-    """Refuse new data without the column that a keyword of the fit named."""
+def _of_new_rows(model: Any, keyword: str, newdata: Any, instead: str) -> Any:
+    """Column of new data that a keyword of the fit named, or values that its code has there; refuse data without."""
     column = model._names[keyword]
     if column in list(getattr(newdata, "columns", newdata if isinstance(newdata, dict) else ())):
-        return
+        return column
+    if keyword in model._computed:
+        return model._computed[keyword].matrix(newdata)[:, 0]
     by_name = model.formula is not None and column != keyword
     what = (
         f'{keyword}="{column}", which the new data lack: add the column, or give'

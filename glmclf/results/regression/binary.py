@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import expit
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
@@ -20,7 +21,7 @@ from glmclf.core.rows.blocks import Blocks, in_place, linear
 from glmclf.core.rows.summed import Summed
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
-from glmclf.data.table.frame import align, as_frame
+from glmclf.data.table.frame import as_frame
 from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import DataError
 from glmclf.inference.margins.prediction import LinearErrors, Prediction
@@ -300,10 +301,8 @@ class BinaryResults(
                 raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
             return offset_of_new_rows(column)
         table = as_frame(newdata, empty=True, scalars=True)
-        if isinstance(column, str) and column not in table.columns:
-            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
         scalar = np.ndim(column) == 0 and not isinstance(column, str)
-        return offset_of_new_rows(column if scalar else align(column, name="offset", frame=table))
+        return offset_of_new_rows(column) if scalar else self._offset_of(column, table)
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.columns import rows_at_once
 from glmclf.core.design.product import triangular_inverse
@@ -468,10 +469,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                 column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
         if not isinstance(column, (str, pd.Series)):
             return model._relative(offset_of_new_rows(column))
-        table = as_frame(newdata, empty=True, scalars=True)
-        if isinstance(column, str) and column not in table.columns:
-            raise DataError(f'the new data lack the offset "{column}": add the column, or give offset= values')
-        return model._relative(offset_of_new_rows(align(column, name="offset", frame=table)))
+        return model._relative(self._offset_of(column, as_frame(newdata, empty=True, scalars=True)))
 
     @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import is_number
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from glmclf.caching import cached_property
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import into_basis

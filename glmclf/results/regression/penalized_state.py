@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty

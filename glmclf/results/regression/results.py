@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.design.columns import Columns
 from glmclf.core.design.product import Product, rotated
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import roundings, triangular_factor
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
+from glmclf.data.table.frame import align, quoted
+from glmclf.data.table.rows import offset_of_new_rows
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification import gof
@@ -458,6 +460,17 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     def _new_offset(self, newdata, offset) -> Any:
         """Offset of rows to predict, aligned with the rows; None without an offset."""
         raise NotImplementedError
+
+    def _offset_of(self, column: Any, table: pd.DataFrame) -> ndarray:
+        """Offset of the rows of a table, from a column, from code of columns, or from values beside it."""
+        if not isinstance(column, str) or column in table.columns:
+            return offset_of_new_rows(align(column, name="offset", frame=table))
+        computed = self.model._computed.get("offset") if column == self.model._offset_column else None
+        lost = [] if computed is None else [name for name in computed.variables if name not in table.columns]
+        if computed is None or lost:
+            what = f'{quoted(lost)} of the offset "{column}"' if lost else f'the offset "{column}"'
+            raise DataError(f"the new data lack {what}: add the column, or give offset= values")
+        return computed.matrix(table)[:, 0]
 
     def _outcome_probabilities(self, eta: ndarray) -> tuple[ndarray, ndarray]:
         """Log probabilities and probabilities of the outcomes in their order, (n, K)."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
@@ -272,10 +273,10 @@ class FitState:
         """Convert the state to the dict of a file; `method` is the solver."""
         found, fit = self.estimate, self.estimate.fit
         return {
-            "theta": self.finite_theta,
+            "theta": self.given,
             "gamma": fit.theta,
             "shift": self.shift,
-            "inner": self.inner,
+            "inner": self.inner if self.shift.any() else None,
             "basis": found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
@@ -301,7 +302,9 @@ class FitState:
         found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
         state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
-            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]), inner=f["inner"])
+            state = replace(state, coordinates=state.coordinates.shifted(f["shift"]))
+        if f.get("inner") is not None:
+            state = replace(state, inner=f["inner"])
         return replace(state, given=f["theta"])
 
     @classmethod

@@ -1,0 +1,361 @@
+"""Separation that counting tells: levels of factors whose rows are all alike.
+
+A column of one sign, as a level's indicator, separates the rows where it is not 0 from an outcome that none of them
+showed: the likelihood never falls as its coefficient goes to infinity, whatever the other columns are. So do the rows
+of no column of a group of indicators, those of the base level, by the constant less the group. What counting leaves is
+a likelihood of fewer rows and parameters. Where this has a maximum, no other direction separates: all directions are
+sums of those counted. So a fit proves it, and no linear program is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from glmclf.core.design.columns import Columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.factor import CodedColumns, FactorColumns
+from glmclf.core.design.sparse import Sparse
+from glmclf.core.fit.estimate import Estimate, RankDeficiency
+from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.restricted import Selected
+from glmclf.core.fit.solvers.loop import CONVERGED
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
+from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
+from glmclf.core.separation.limit import LimitEstimate, limit_estimate
+from glmclf.core.separation.outcomes import seen_outcomes
+from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column, pivots
+
+GLANCE_ROWS = 64  # rows that show of most columns that they have both signs
+FAR = 50.0  # steps along a direction after which no row has another outcome to more than 1e-20
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """What counting finds of separated rows.
+
+    Attributes
+    ----------
+    gone : (n, K) bool ndarray
+        Outcomes that are ruled out.
+    cone : SimplicialCone, ProductCone or None
+        Of the directions counted; None where it is not proven that there are no others.
+    near : (p,) ndarray
+        Parameters far along these directions, at the maximum of the rest as far as it was found.
+    iterations : int
+        Of the fit that found it.
+    """
+
+    gone: ndarray
+    cone: SimplicialCone | ProductCone | None
+    near: ndarray
+    iterations: int = 0
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Directions that no row of a design is against, and how far each goes for every row.
+
+    Attributes
+    ----------
+    directions : (k, c) csc_array
+    gains : (n, c) csc_array
+        X @ directions, nowhere below 0.
+    """
+
+    directions: Any
+    gains: Any
+
+
+def is_told(objective: Objective) -> bool:
+    """Whether counting tells that rows in memory are separated."""
+    return _told(objective) is not None
+
+
+def count(objective: Objective, start: ndarray | None = None) -> CountedRows | None:
+    """What counting tells of rows in memory, or None where it tells nothing; the cone is proven to be all of it.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+        Of full column rank.
+    start : (p,) ndarray, optional
+        Where a fit of the rest begins.
+    """
+    told = _told(objective)
+    if told is None:
+        return None
+    largest = objective.blocks.arrays[0].largest()
+    theta = np.zeros(len(largest) * objective.likelihood.n_eta) if start is None else start
+    cone = _cone_of(told, 1.0 / np.where(largest > 0, largest, 1.0))
+    if cone is None:
+        return CountedRows(told.gone, None, theta)
+    far = theta + FAR * cone.direction
+    try:
+        rest = limit_estimate("irls", objective, cone, None, theta, told.gone)
+    except RankDeficiency:  # rows that are decided were all that told columns apart
+        return CountedRows(told.gone, None, far)
+    far = rest.fit.theta + FAR * cone.direction
+    return CountedRows(told.gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+
+
+def _proves(rest: LimitEstimate) -> bool:
+    """Whether the rest has a maximum, which is the only one: none of its parameters goes anywhere."""
+    inner = rest.inner
+    if not len(inner.theta) or not len(rest.rows):
+        return not len(inner.theta)
+    if not isinstance(rest.objective, Selected):  # full rank is what the fit began with
+        return _converged(inner) or has_maximum(rest.objective, inner.theta)
+    if not _converged(inner):
+        return False
+    before, after = rest.objective(np.zeros(len(inner.theta))).information, inner.fit.evaluation
+    return after.well_conditioned(SURE_RCOND) and not information_vanished(before, after.information)
+
+
+def _converged(inner: Estimate) -> bool:
+    return inner.fit.message == CONVERGED and not inner.vanished
+
+
+# ------------------------------------------------------------------------------------------------------ rows
+@dataclass(frozen=True)
+class ToldRows:
+    """Rows that the sides of a design decide.
+
+    Attributes
+    ----------
+    sides : Sides
+    seen, gone : (n, K) bool ndarray
+        Outcomes of each row that it showed, and that are ruled out.
+    depth : (c, K) ndarray
+        In which round, from 0 on, each side rules out each outcome of the rows it moves; infinite if in none.
+    without : (c, K) bool ndarray
+        Whether no row that is left open has the outcome and is moved.
+    """
+
+    sides: Sides
+    seen: ndarray
+    gone: ndarray
+    depth: ndarray
+    without: ndarray
+
+
+def _told(objective: Objective) -> ToldRows | None:
+    """What the sides of a design decide, or None where they decide nothing.
+
+    There are several rounds: rows that have one outcome left speak no longer, and others may be alike then.
+    """
+    sides = None if objective.blocks.streamed else _sides(objective.blocks.arrays[0])
+    if sides is None:
+        return None
+    _, y, m, *_ = objective.blocks.arrays
+    seen = seen_outcomes(y, m, objective.likelihood.n_eta + 1)
+    there = sparse.csr_array((sides.gains != 0).T, dtype=np.int64)  # (c, n)
+    gone, open_ = np.zeros(seen.shape, dtype=bool), np.ones(len(seen), dtype=bool)
+    depth = np.full((there.shape[0], seen.shape[1]), np.inf)
+    rounds = 0
+    while True:
+        shown, left = there @ (seen & open_[:, None]), there @ (~gone & open_[:, None])
+        new = (shown == 0) & (left > 0)
+        if not new.any():
+            return ToldRows(sides, seen, gone, depth, left == 0) if rounds else None
+        depth[new] = rounds
+        rounds += 1
+        gone |= (there.T @ new.astype(np.int64) > 0) & open_[:, None]
+        open_ = (~gone).sum(axis=1) > 1
+
+
+# ------------------------------------------------------------------------------------------------------ the cone
+@dataclass(frozen=True)
+class Rays:
+    """Directions of the parameters along which a side of a design makes an outcome less likely.
+
+    Attributes
+    ----------
+    rays : (p, r) csc_array
+    side, outcome : (r,) integer ndarray
+    depth : (r,) ndarray
+        Round in which each decides rows; infinite where others decided them, and where it may be reversed.
+    """
+
+    rays: Any
+    side: ndarray
+    outcome: ndarray
+    depth: ndarray
+
+    def take(self, which: ndarray) -> Rays:
+        """Some of the rays."""
+        return Rays(self.rays[:, which], self.side[which], self.outcome[which], self.depth[which])
+
+
+def _cone_of(told: ToldRows, scale: ndarray) -> SimplicialCone | ProductCone | None:
+    """The cone of the directions that move no row that is left open; None where rounding hides its interior.
+
+    Its facets are in terms of rays. Most rays are alone in some row, and none of them is reversed in another: these are
+    edges of the cone. The others fall into groups that no row has in common, each with a cone of its own.
+    """
+    rays = _rays(told)
+    facets = _facets(told, rays)
+    single = np.diff(facets.indptr) == 1
+    alone = np.zeros(facets.shape[1], dtype=bool)
+    alone[facets[single].indices[facets[single].data > 0]] = True
+    telling = (facets.data < 0) | ~alone[facets.indices]  # facets without such entries follow from those of one ray
+    mixed = facets[sparse.csr_array((telling * 1.0, facets.indices, facets.indptr), facets.shape).sum(axis=1) > 0]
+    complete = bool((told.gone | told.seen).all() and (told.seen.sum(axis=1) == 1).all())
+    grouped = np.diff(sparse.csc_array(mixed).indptr) > 0
+    if not (alone | grouped).all():
+        return None
+    simplicial = SimplicialCone(rays.rays[:, np.flatnonzero(~grouped)], complete, scale)
+    if not grouped.any():
+        return simplicial
+    count_, of = connected_components(sparse.csr_array(mixed.T @ mixed != 0), directed=False)
+    others = []
+    for group in range(count_):
+        members = np.flatnonzero((of == group) & grouped)
+        if len(members):
+            edges = np.eye(len(members))[alone[members]]
+            rows = mixed[np.flatnonzero(np.diff(mixed[:, members].indptr) > 0)][:, members].toarray()
+            cone = _cone_of_group(rays.take(members), np.vstack([rows, edges]))
+            if cone is None:
+                return None
+            others.append(cone)
+    return ProductCone(simplicial, tuple(others))
+
+
+def _cone_of_group(rays: Rays, facets: ndarray) -> RecessionCone | None:
+    """The cone of rays t with facets t >= 0, in whose interior those of each round weigh little beside those before."""
+    facets = different(facets)  # each once, with a largest entry of one
+    inside = np.zeros(len(rays.depth))
+    for depth in np.unique(rays.depth[np.isfinite(rays.depth)]):
+        more, now = facets @ (rays.depth == depth), facets @ inside
+        falling = (more < 0) & (now > 0)
+        share = min(1.0, 0.5 * float((now[falling] / -more[falling]).min(initial=np.inf)))
+        inside = inside + share * (rays.depth == depth)
+    if (facets @ inside).min() <= ROUNDED_SHARE_OF_TERMS:
+        return None
+    C, rounded, noise = rounded_cone(facets, inside)
+    return RecessionCone(rays.rays @ C, different(rounded), np.zeros(0, dtype=bool), noise)
+
+
+def _rays(told: ToldRows) -> Rays:
+    """Directions that move no row that is left open, none of which is a sum of others."""
+    without, D = told.without.copy(), told.sides.directions
+    K = without.shape[1]
+    every = np.flatnonzero(without.all(axis=1))  # all K equations: to add the same to each does nothing
+    without[every, np.isinf(told.depth[every]).argmax(axis=1)] = False
+    side, outcome = np.nonzero(without)
+    equations = np.vstack([np.ones(K - 1), -np.eye(K - 1)]).T  # of the reference, the others gain
+    parts = [
+        sparse.kron(equations[:, [c]], D[:, side[outcome == c]], format="csc") for c in range(K)
+    ]
+    order = np.concatenate([np.flatnonzero(outcome == c) for c in range(K)])
+    rays = sparse.csc_array(sparse.hstack(parts, format="csc"))
+    rays.eliminate_zeros()
+    found = Rays(rays, side[order], outcome[order], told.depth[side[order], outcome[order]])
+    return found.take(np.sort(pivots(rays)[1]))
+
+
+def _facets(told: ToldRows, rays: Rays) -> Any:
+    """Rows t of which t @ x >= 0 for members of the cone, x in terms of the rays: what an outcome that a row
+    did not show loses against one that it did."""
+    gains = told.sides.gains
+    lost = [
+        sparse.csr_array(gains[:, rays.side] @ sparse.diags_array(1.0 * (rays.outcome == c)))
+        for c in range(told.seen.shape[1])
+    ]
+    found = []
+    for c, l in permutations(range(len(lost)), 2):
+        rows = np.flatnonzero(told.seen[:, c] & ~told.seen[:, l])
+        found.append(lost[l][rows] - lost[c][rows])
+    facets = sparse.csr_array(sparse.vstack(found, format="csr"))
+    facets.eliminate_zeros()
+    return facets[np.diff(facets.indptr) > 0]
+
+
+# -------------------------------------------------------------------------------------------------- columns
+def _sides(X: Columns) -> Sides | None:
+    """Columns of one sign of a design, each as a direction scaled to a largest gain of one, and what is left of groups
+    of indicators."""
+    (n, k), (A, at) = X.shape, _columns(X)
+    A, at, size = _of_one_sign(A, at)
+    indicator = np.minimum.reduceat(A.data, A.indptr[:-1]) == 1.0 if len(at) else np.zeros(0, dtype=bool)
+    full = np.diff(A.indptr) == n
+    constants = np.flatnonzero(full & indicator)
+    kept = ~full  # a column without zeros tells nothing but of all rows at once, as the constant does
+    kept[constants[:1]] = True
+    gains, directions = [A[:, kept]], [sparse.csc_array((1.0 / size, (at, np.arange(len(at)))), (k, len(at)))[:, kept]]
+    if len(constants):
+        constant = sparse.csc_array(([1.0 / size[constants[0]]], ([at[constants[0]]], [0])), (k, 1))
+        for group in _groups(A, np.flatnonzero(indicator & ~full)):
+            rest = np.flatnonzero(np.bincount(A[:, group].indices, minlength=n) == 0)
+            if len(rest):
+                less = sparse.csc_array((1.0 / size[group], (at[group], np.zeros_like(group))), (k, 1))
+                gains.append(by_column([(rest, np.ones(len(rest)))], n))
+                directions.append(constant - less)
+    found = Sides(*(sparse.csc_array(sparse.hstack(parts, format="csc")) for parts in (directions, gains)))
+    return found if found.gains.shape[1] else None
+
+
+def _of_one_sign(A: Any, at: ndarray) -> tuple[Any, ndarray, ndarray]:
+    """Columns of a csc_array that have one sign, over their largest numbers, with their places and these numbers."""
+    some = np.flatnonzero(np.diff(A.indptr))
+    A, at = sparse.csc_array(A[:, some]), at[some]
+    if not len(at):
+        return A, at, np.zeros(0)
+    low, high = (f.reduceat(A.data, A.indptr[:-1]) for f in (np.minimum, np.maximum))
+    some = np.flatnonzero((low > 0) | (high < 0))
+    size = np.where(high > 0, high, low)[some]
+    A = sparse.csc_array(A[:, some])
+    A.data = A.data / np.repeat(size, np.diff(A.indptr))
+    return A, at[some], size
+
+
+def _groups(A: Any, indicators: ndarray) -> list[ndarray]:
+    """Groups of indicators that follow each other, of which no row has two: the levels of factors."""
+    if not len(indicators) or np.bincount(A[:, indicators].indices).max() == 1:
+        return [indicators] if len(indicators) else []
+    groups: list[list[int]] = [[]]
+    taken = np.zeros(A.shape[0], dtype=bool)
+    for j in indicators.tolist():
+        rows = A.indices[A.indptr[j] : A.indptr[j + 1]]
+        if taken[rows].any():
+            groups.append([])
+            taken[:] = False
+        groups[-1].append(j)
+        taken[rows] = True
+    return [np.array(group) for group in groups]
+
+
+def _columns(X: Columns) -> tuple[Any, ndarray]:
+    """Columns where they are not 0 as a csc_array, in their order, and their places; those of both signs, as a glance
+    shows, are left out."""
+    if isinstance(X, FactorColumns):
+        A, at = _columns(Dense(X.D))
+        parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if part.table is None)]
+        places = np.concatenate([at for _, at in parts])
+        order = np.argsort(places, kind="stable")
+        return sparse.csc_array(sparse.hstack([A for A, _ in parts], format="csc")[:, order]), places[order]
+    if isinstance(X, Sparse):
+        A = sparse.csc_array(X.X, dtype=float)
+        A.eliminate_zeros()
+        return A, np.arange(A.shape[1])
+    some = X.X[:GLANCE_ROWS]
+    at = np.flatnonzero((some.min(axis=0) >= 0) | (some.max(axis=0) <= 0))
+    found = [np.flatnonzero(X.X[:, j]) for j in at]
+    return by_column([(rows, X.X[rows, j].astype(float)) for j, rows in zip(at, found, strict=True)], len(X.X)), at
+
+
+def _coded(part: CodedColumns) -> tuple[Any, ndarray]:
+    """Columns of a factor that are indicators, or those times numbers, and their places."""
+    n = len(part.codes)
+    values = np.ones(n) if part.numbers is None else part.numbers
+    cells = sparse.csr_array((values, part.codes, np.arange(n + 1)), (n, part.cells))
+    A = sparse.csc_array(sparse.csc_array(cells)[:, : part.width])
+    A.eliminate_zeros()
+    return A, part.at

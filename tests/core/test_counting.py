@@ -1,0 +1,142 @@
+"""Separation that counting tells against the linear programs, which know nothing of levels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import glmclf
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.sparse import Sparse
+from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
+from glmclf.core.likelihood.objective import MultinomialObjective, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.rows.blocks import Blocks
+from glmclf.core.separation import counting, outcomes, search
+from glmclf.core.separation.simplicial import SimplicialCone
+from glmclf.errors import PerfectSeparationError, SeparationWarning
+from glmclf.models import base
+
+LINKS = [LogitLink(), ProbitLink(), CLogLogLink()]
+
+
+def indicators(codes, base=True):
+    """Indicators of the levels that occur, without those of the first."""
+    return (codes[:, None] == np.unique(codes)[int(base) :]).astype(float)
+
+
+def design(generator, n, slopes, factors):
+    """Constant, numbers and factors of few rows a level, of full rank: those columns that others imply are left out."""
+    X = [np.ones((n, 1)), generator.normal(size=(n, slopes))]
+    X += [indicators(generator.integers(0, generator.integers(2, max(3, n // 4)), n)) for _ in range(factors)]
+    X = np.hstack(X)
+    kept = [j for j in range(X.shape[1]) if np.linalg.matrix_rank(X[:, : j + 1]) > np.linalg.matrix_rank(X[:, :j])]
+    X = X[:, kept]
+    return X * generator.choice([1.0, -1.0, 3.0], X.shape[1])
+
+
+def example(seed, several):
+    """A random objective: classes or counts, weights, offset, as the seed has it."""
+    generator = np.random.default_rng([seed, several])
+    n = int(generator.integers(20, 60))
+    X = design(generator, n, int(generator.integers(0, 3)), int(generator.integers(1, 4)))
+    weights = generator.integers(1, 4, n).astype(float) if generator.random() < 0.3 else None
+    offset = generator.normal(size=n) if generator.random() < 0.3 else None
+    counts, m = generator.random() < 0.3, None
+    columns = Sparse(sparse.csr_array(X)) if generator.random() < 0.3 else Dense(np.asfortranarray(X))
+    if several:
+        p = generator.dirichlet(np.ones(3), n)
+        y = np.array([generator.multinomial(2 if counts else 1, q) for q in p])
+        m = y.sum(axis=1).astype(float) if counts else None
+        y = y.astype(float) if counts else y.argmax(axis=1)
+        return MultinomialObjective(Multinomial(3), Blocks(columns, y, m, offset, weights))
+    m = generator.integers(1, 4, n).astype(float) if counts else None
+    y = generator.binomial(np.ones(n, dtype=int) if m is None else m.astype(int), generator.choice([0.1, 0.3, 0.5]))
+    return Objective(Binomial(LINKS[seed % 3]), Blocks(columns, y.astype(float), m, offset, weights))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("several", [False, True])
+def test_what_is_counted_is_what_programs_find(several):
+    proven = told = 0
+    for seed in range(80):
+        objective = example(seed, several)
+        cone, constraints = outcomes.find_cone(objective)
+        counted = counting.count(objective)
+        if cone is None:
+            assert counted is None, seed
+        if counted is None:
+            continue
+        told += 1
+        gone = outcomes.ruled_out(objective, cone, constraints)
+        assert not (counted.gone & ~gone).any(), seed
+        if counted.cone is None:
+            continue
+        proven += 1
+        np.testing.assert_array_equal(counted.gone, gone, f"{seed}")
+        assert counted.cone.complete == cone.complete, seed
+        assert counted.cone.basis.shape == cone.basis.shape, seed
+        np.testing.assert_array_equal(counted.cone.signs, cone.signs, f"{seed}")
+        p = len(cone.signs)
+        R = np.random.default_rng(seed).integers(-1, 2, (20, p)).astype(float)
+        np.testing.assert_array_equal(counted.cone.sign_of(R), cone.sign_of(R), f"{seed}")
+        np.testing.assert_array_equal(counted.cone.moves(R), cone.moves(R), f"{seed}")
+        rank = np.linalg.matrix_rank
+        assert rank(np.column_stack([counted.cone.basis, cone.basis])) == cone.basis.shape[1], seed
+    assert proven > 25 and told > proven
+
+
+# ------------------------------------------------------------------------------------------------------------- fits
+def many_levels(seed, several):
+    """A table of 30 levels, some of them separated, the base level too where the seed has it."""
+    generator = np.random.default_rng(seed)
+    table = pd.DataFrame({"level": np.repeat([f"g{j:02d}" for j in range(30)], 12), "x": generator.normal(size=360)})
+    event = generator.random(360) < 1 / (1 + np.exp(-table.x))
+    for j in [*generator.choice(np.arange(1, 30), 6, replace=False), *([0] if seed % 2 else [])]:
+        event[12 * j : 12 * j + 12] = generator.random() < 0.5
+    table["y"] = event.astype(int)
+    if several:
+        table["y"] = np.where((generator.random(360) < 0.4) & (table.level != "g03"), "c", np.where(event, "b", "a"))
+    table["times"], table["away"] = generator.integers(1, 4, 360), generator.normal(size=360)
+    return table
+
+
+def fitted(model, table, columns, monkeypatch, **keywords):
+    """A fit that counts from so many columns on."""
+    for module in (base, search):
+        monkeypatch.setattr(module, "MIN_COLUMNS_TO_COUNT", columns)
+    with pytest.warns(SeparationWarning):
+        return getattr(glmclf, model).from_formula("y ~ x + level", table, **keywords).fit(cov_type="HC1")
+
+
+@pytest.mark.parametrize("keywords", [{}, {"freq_weights": "times", "offset": "away"}], ids=["plain", "weights"])
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+def test_fits_are_those_of_programs(model, seed, keywords, monkeypatch, tmp_path):
+    table = many_levels(seed, model == "MNLogit")
+    by_programs = fitted(model, table, 1000, monkeypatch, **keywords)
+    res = fitted(model, table, 1, monkeypatch, **keywords)
+    assert isinstance(res._state.estimate.cone, SimplicialCone) and res.separation == by_programs.separation
+    for name in ("params", "bse", "llf", "llr", "df_resid"):
+        np.testing.assert_allclose(getattr(res, name), getattr(by_programs, name), rtol=1e-6, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(res.cov_params(), by_programs.cov_params(), rtol=1e-6, atol=1e-9)
+    new = table.iloc[::5].assign(x=2.0)
+    others = {"offset": new.away} if keywords else {}
+    np.testing.assert_allclose(res.predict(new, **others), by_programs.predict(new, **others), rtol=1e-7, atol=1e-12)
+    res.save(tmp_path / "res.json")
+    again = glmclf.load(tmp_path / "res.json")
+    np.testing.assert_array_equal(again.predict(new, **others), res.predict(new, **others))
+    assert again.separation.directions.equals(res.separation.directions)
+
+
+def test_no_program_is_asked(monkeypatch):
+    import scipy.optimize
+
+    monkeypatch.setattr(scipy.optimize, "linprog", None)
+    table = many_levels(1, False)
+    with pytest.warns(SeparationWarning):
+        res = glmclf.Logit.from_formula("y ~ x + level", table).fit()
+    found = glmclf.detect_separation("y ~ x + level", table)
+    assert found == res.separation and np.isinf(res.params["Intercept"])
+    with pytest.raises(PerfectSeparationError, match=r'"level\[T.g..\]" \(-?inf\).* and \d+ more'):
+        glmclf.Logit.from_formula("y ~ x + level", table).fit(separation="raise")
