@@ -203,6 +203,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         super()._settle(keywords, lost)
         dropped = self._design.dropped
         self.dropped_const = None if dropped is None else dropped.name
+        if self._sparse:
+            self._ranges = None
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
@@ -257,10 +259,6 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         for j, feature in enumerate(self.features):
             terms.setdefault(feature.term, []).append(j)
         return terms
-
-    @property
-    def _ranges(self) -> dict[str, list[float]] | None:
-        return None if self._sparse else super()._ranges
 
     def _fit_table(self) -> pd.DataFrame:
         if self._sparse:
