@@ -149,7 +149,7 @@ def test_a_given_array_is_not_changed():
 
 def test_what_sparse_features_cannot_be():
     X = sparse.csr_array(COUNTS)
-    with pytest.raises(NotImplementedError, match='"x1".*not all 0 or 1.*families="poisson".*multinomial="all"'):
+    with pytest.raises(DataError, match='"x1".*not all 0 or 1.*families="poisson".*multinomial="all"'):
         NaiveBayes(Y, X)
     with pytest.raises(DataError, match='"x1" is a column of a scipy.sparse array and cannot be gaussian'):
         NaiveBayes(Y, X, families={"x1": "gaussian"})

@@ -109,7 +109,7 @@ def _families(X: Any, names: list[str], block: set[str], asked: Families) -> lis
         fitting(found[j], ("poisson", "bernoulli"), names[j], "a column of a scipy.sparse array")
     gaussian = [names[j] for j in other if not found[j]]
     if gaussian:
-        raise NotImplementedError(
+        raise DataError(
             f"{quoted(gaussian, MAX_NAMED_COLUMNS)} of scipy.sparse exog are not all 0 or 1, and a gaussian needs "
             'every number: say what they are by families="poisson" (or a dict by column), count them in '
             'multinomial="all" (or a list), or pass an array, exog.toarray()'
