@@ -186,9 +186,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
         coding = dict(super()._coding_for(formula))
         old, new = ({_parts(term) for term in written_order(text)} for text in (self.formula, formula))
-        if coding["families"] is not None:
+        if isinstance(coding["families"], Mapping):
             coding["families"] = {k: v for k, v in coding["families"].items() if _parts(str(k)) not in old - new}
-        if coding["multinomial"] is not None:
+        if coding["multinomial"] not in (None, "all"):
             coding["multinomial"] = [c for c in coding["multinomial"] if _parts(code_of(c)) not in old - new] or None
         return coding
 
