@@ -66,7 +66,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     shrinkage : float, "ledoit_wolf" or "oas"
         (1 - lambda) Sigma + lambda T, lambda in [0, 1] or chosen from the data.
     target : {"diag", "identity"} or (p, p) array_like
-        T: the diagonal of Sigma, its mean variance times I, or a given matrix.
+        T: the diagonal of Sigma, its mean variance times I, or a given matrix; of one labelled by features, their part.
     ridge : float
         tau >= 0: Sigma + tau I.
     freq_weights : (n,) array_like or str, optional
@@ -125,6 +125,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
         return read_arrays(endog, exog, response=self._coder(coding), drop_constant=True, **options)
 
+    def _coding_for(self, formula: str) -> dict[str, Any]:
+        """Keywords for another formula: a matrix of target= goes with the features."""
+        coding, target = super()._coding_for(formula), self._options["target"]
+        if isinstance(target, str):
+            return coding
+        return {**coding, "target": pd.DataFrame(target, self.feature_names, self.feature_names)}
+
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
@@ -174,7 +181,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return target
         if isinstance(target, pd.DataFrame):
             names = self.feature_names
-            if set(target.index) != set(names) or set(target.columns) != set(names):
+            if not (set(names) <= set(target.index) == set(target.columns)):
                 raise ValueError(f"target= is labelled {list(target.columns)}; the features are {names}")
             target = target.loc[names, names]
         p = len(self.feature_names)

@@ -141,6 +141,10 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
     def _coder(cls, coding: dict[str, Any]):
         return functools.partial(MultinomialResponse.build, reference=coding["reference"])
 
+    def _coding_for(self, formula: str) -> dict[str, Any]:
+        """Keywords for another formula: its reference is that of this model, to which its offset is relative."""
+        return {**super()._coding_for(formula), "reference": self.reference}
+
     # ------------------------------------------------------------------------------------------------- names
     @property
     def _regressor_terms(self) -> dict[str, Any]:

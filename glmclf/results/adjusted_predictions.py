@@ -1,2 +1,2 @@
+from glmclf.results.margins.contrasts import Contrasts as Contrasts
 from glmclf.results.margins.predictions import AdjustedPredictions as AdjustedPredictions
-from glmclf.results.margins.predictions import Contrasts as Contrasts

@@ -162,8 +162,8 @@ class Results(WaldInference):
         -------
         Results
             Of the same class: the model with its offset, weights, trials, event or reference and other keywords, of
-            features (`families`, `multinomial`) those of features that it has; the fit with its options and covariance,
-            but from its own start.
+            features (`families`, `multinomial`, a matrix of `target`) those of features that it has; the fit with its
+            options and covariance, but from its own start.
 
         Raises
         ------

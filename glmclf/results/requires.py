@@ -376,6 +376,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
                 "anova": "constraint_test(), or wald_test of what the constraints leave free",
                 "wald_test_terms": "wald_test of parameters that the constraints leave free",
                 "score_test": 'constraint_test("score")',
+                "refit": "fit_constrained of the model of the other formula",
                 "score_bootstrap_test": "that of model.fit(), with the constraints as its hypothesis",
                 "iia_test": "a fit without them",
                 "compare_conditional": "a fit without them",

@@ -83,6 +83,28 @@ def test_trials_and_values_beside_the_table(table):
                             freq_weights="o").fit())
 
 
+@pytest.mark.parametrize("offset", ["o", "both"])
+def test_another_base_is_kept(table, offset):
+    """The offset of a rebased fit is relative to its own base."""
+    given = offset if offset == "o" else table[["o", "w"]].to_numpy()
+    res = MNLogit.from_formula("k ~ x + z", table, reference="no", offset=given, freq_weights="f").fit()
+    found, expected = res.rebase("other").refit("k ~ x"), res.refit("k ~ x").rebase("other")
+    assert found.model.reference == "other"
+    np.testing.assert_allclose(found.params, expected.params, rtol=1e-6)
+    np.testing.assert_allclose(found.bse, expected.bse, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["LDA", "QDA"])
+def test_a_target_goes_with_the_features(table, name):
+    T = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]])
+    model, rows = getattr(glmclf, name), table.dropna()
+    res = model.from_formula("k ~ x + z + o", rows, shrinkage=0.3, target=T).fit()
+    by_hand = model.from_formula("k ~ x + o", rows, shrinkage=0.3, target=T[np.ix_([0, 2], [0, 2])]).fit()
+    same(res.refit(". ~ . - z"), by_hand)
+    with pytest.raises(ValueError, match="target= is labelled"):
+        res.refit("k ~ x + w")
+
+
 def test_another_covariance_is_kept(table):
     res = Logit.from_formula("y ~ x + z", table).fit()
     small = Logit.from_formula("y ~ x", table.dropna())

@@ -90,5 +90,6 @@ def _all_signs(G: int, size: int) -> Iterator[ndarray]:
 
 def _drawn(G: int, size: int, multipliers: str, reps: int, rng: np.random.Generator) -> Iterator[ndarray]:
     values, shares = MULTIPLIERS[multipliers]
+    equal = (shares == shares[0]).all()  # choice is quicker then
     for low in range(0, reps, size):
-        yield rng.choice(values, size=(min(size, reps - low), G), p=shares)
+        yield rng.choice(values, size=(min(size, reps - low), G), p=None if equal else shares)

@@ -17,10 +17,11 @@ from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins.averages import Average, changes
 from glmclf.inference.margins.delta import DeltaCovariance, grouped_sampling_factor, sampled, sampling_factor
+from glmclf.results.margins.contrasts import ContrastsOfSettings, LabelledRow, RowTests
 from glmclf.results.margins.options import Settings, asked_variables, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import Found, WantedAverage
-from glmclf.results.tables.frames import FrameShown, WholeFrame
+from glmclf.results.tables.frames import WholeFrame
 
 if TYPE_CHECKING:
     from glmclf.results.tables.render import Summary
@@ -34,7 +35,7 @@ class Estimand(NamedTuple):
     """Average with its labels: setting, group and variable."""
 
     setting: tuple[Any, ...]
-    name: Any
+    name: tuple[Any, ...]
     average: Average
     group: int
 
@@ -69,7 +70,7 @@ def marginal_effects(
         effects.add(name, found.table)
     _check_size(source, len(effects.wanted) * len(found.labels) * len(found.groups))
     estimands = [
-        Estimand((*setting, *group), label, averages[g], g)
+        Estimand((*setting, *group), (label,), averages[g], g)
         for setting, answers in found.averages(effects.wanted, keep=vcov is not None)
         for by_variable in [effects.of(answers)]
         for g, group in enumerate(found.groups)
@@ -292,42 +293,33 @@ def _clusters(res: Any) -> ndarray:
 
 
 # -------------------------------------------------------------------------------------------------------- results
-class LabelledEstimates(FrameShown):
+class LabelledEstimates(RowTests):
     """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
     _heading = "estimate"
 
     def __init__(
-        self, res: Any, source: LinearPredictors, estimands: Sequence[Estimand], names: list[str], C: DeltaCovariance
+        self,
+        res: Any,
+        source: LinearPredictors,
+        estimands: Sequence[Estimand],
+        names: list[str],
+        C: DeltaCovariance,
+        row_names: list[str],
     ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
-        self._levels, self._source, self._names = source.levels, source, names
-        self._rows = [(*e.setting, e.name) for e in estimands]
-        self._order = self._display_order(len(estimands))
+        self._levels, self._source = source.levels, source
+        self._setting_names, self._row_names, L = names, row_names, max(len(source.levels), 1)
+        self._labelled = [  # by level of the response, in the levels' own order
+            LabelledRow(i * L + k, (self._levels[k],) if self._levels else (), e.setting, e.name)
+            for k in (res.model._order if self._levels else (0,))
+            for i, e in enumerate(estimands)
+        ]
+        self._order = np.array([row.place for row in self._labelled])
 
-    def _display_order(self, E: int) -> ndarray:
-        """Order of the numbers in tables: by level of the response, in the levels' own order."""
-        if not self._levels:
-            return np.arange(E)
-        L = len(self._levels)
-        return np.concatenate([np.arange(E) * L + k for k in self.results.model._order])
-
-    _last: str | None = "variable"
-
-    @cached_property
-    def _index(self) -> pd.Index:
-        """Labels of the rows of tables."""
-        rows, names = self._rows, [*self._names, *([self._last] if self._last else [])]
-        if self._levels:
-            levels = [self._levels[k] for k in self.results.model._order]
-            rows = [(level, *row) for level in levels for row in self._rows]
-            names = ["level", *names]
-        if not names:
-            return pd.RangeIndex(len(rows))
-        if len(names) == 1:
-            return pd.Index([row[0] for row in rows], dtype=object, name=names[0])
-        return pd.MultiIndex.from_tuples(rows, names=names)
+    def _estimates(self) -> tuple[ndarray, DeltaCovariance]:
+        return self._value, self._covariance
 
     @cached_property
     def _se(self) -> ndarray:
@@ -345,12 +337,8 @@ class LabelledEstimates(FrameShown):
         C = self._covariance.matrix(self._order)
         return pd.DataFrame(C, index=self._index, columns=self._index)
 
-    def __len__(self) -> int:
-        return len(self._value)
 
-
-
-class MarginalEffects(LabelledEstimates):
+class MarginalEffects(LabelledEstimates, ContrastsOfSettings):
     """Marginal effects with delta-method standard errors; made by `get_margeff`.
 
     Rows are variables, ``g[b - a]`` for levels of a factor, below the values that were set and the groups; with several
@@ -358,7 +346,7 @@ class MarginalEffects(LabelledEstimates):
     """
 
     def __init__(self, res, source, estimands, names, C, heading: str, at: str):
-        super().__init__(res, source, estimands, names, C)
+        super().__init__(res, source, estimands, names, C, ["variable"])
         self._heading, self._at = heading, at
         self._tested = not getattr(res, "_regularised", False)
 
@@ -367,7 +355,7 @@ class MarginalEffects(LabelledEstimates):
         series = self._series(values, name)
         if not self._levels:
             return series
-        E = len(self._rows)
+        E = len(self) // len(self._levels)
         index = series.index[:E].droplevel(0)
         columns = pd.Index([self._levels[k] for k in self.results.model._order], dtype=object)
         return pd.DataFrame(series.to_numpy().reshape(-1, E).T, index=index, columns=columns)

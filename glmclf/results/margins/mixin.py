@@ -10,8 +10,9 @@ from glmclf.results.requires import Needs, requires
 if TYPE_CHECKING:
     import pandas as pd
 
+    from glmclf.results.margins.contrasts import Contrasts
     from glmclf.results.margins.effects import MarginalEffects
-    from glmclf.results.margins.predictions import AdjustedPredictions, Contrasts
+    from glmclf.results.margins.predictions import AdjustedPredictions
     from glmclf.results.margins.predictors import LinearPredictors
 
 Variables = str | Sequence[str] | Mapping[str, Any] | None

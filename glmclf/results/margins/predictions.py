@@ -16,17 +16,14 @@ from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
-from glmclf.inference.margins.delta import DeltaCovariance
+from glmclf.results.margins.contrasts import PAIRS, SIGNS, Contrasts, LabelledRow, RowPairs, critical_value
 from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
 from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
-from glmclf.results.tables.frames import FrameShown
 
 COMPARISONS = ("difference", "ratio", "odds ratio")
-PAIRS = ("pairwise", "reference", "sequential")
 SHARES = ("proportional", "equal")  # of the levels of a typical row
-SIGNS = {"difference": " - ", "ratio": " / ", "odds ratio": " / "}
 Variables = str | Sequence[str] | Mapping[str, Any] | None
 
 
@@ -108,12 +105,8 @@ class AdjustedPredictions(LabelledEstimates):
     """Averages of predictions with delta-method standard errors and intervals; made by `predictions`."""
 
     def __init__(self, res, source, estimands, names, C, variables: list[str], which: str):
-        super().__init__(res, source, estimands, names, C)
-        self.which, self._variables = which, variables
-        self._cells = [e.name for e in estimands]
-        self._settings = [e.setting for e in estimands]
-        self._rows = [(*e.setting, *e.name) for e in estimands]
-        self._names, self._last = [*names, *variables], None
+        super().__init__(res, source, estimands, names, C, variables)
+        self.which = which
         if which == "mean":
             self._ends = [e.average.ends for e in estimands]
 
@@ -209,152 +202,27 @@ class AdjustedPredictions(LabelledEstimates):
         check_choice("comparison", comparison, COMPARISONS)
         check_choice("contrast", contrast, PAIRS)
         check_choice("adjust", adjust, contrasts.ADJUSTMENTS)
-        if getattr(self.results, "_regularised", False):
-            raise NotImplementedError("contrasts() of a regularised fit: it has no tests. predictions() has intervals")
+        self._check_tested("contrasts()")
         if self.which == "linear" and comparison != "difference":
             raise ValueError(f'comparison="{comparison}" is of probabilities: which="mean"')
-        return Contrasts(self, comparison, contrast, adjust, seed)
-
-
-def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed: int) -> float:
-    """Joint critical value of some estimates; only "tukey" needs their full covariance."""
-    R = contrasts.correlation(C.in_units(at)) if adjust == "tukey" else None
-    return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
-
-
-class Contrasts(FrameShown):
-    """Comparisons of adjusted predictions; made by `contrasts`.
-
-    Attributes
-    ----------
-    comparison, adjust : str
-    """
-
-    def __init__(self, found: AdjustedPredictions, comparison: str, contrast: str, adjust: str, seed: int):
-        self.comparison, self.adjust, self._seed = comparison, adjust, seed
-        first, second, rows, family = self._pairs(found, contrast)
-        with np.errstate(all="ignore"):
-            if found.which == "linear":
-                p = found._value
-                made = contrasts.Comparisons(p[second] - p[first], found._covariance.differences(first, second), False)
-            else:
-                made = contrasts.compare(found._probabilities, first, second, comparison)
-        self._centre, self._C, self._exponential = made
-        self._family = np.array(family)
-        variables = ", ".join(found._variables)
-        names = [*(["level"] if found._levels else []), *found._names[: -len(found._variables)], variables]
-        self._index = (
-            pd.Index([r[0] for r in rows], dtype=object, name=names[0])
-            if len(names) == 1
-            else pd.MultiIndex.from_tuples(rows, names=names)
+        pairs = RowPairs(
+            contrast,
+            [(row.level, row.setting) for row in self._labelled],
+            [", ".join(map(str, row.name)) for row in self._labelled],
+            SIGNS[comparison],
+            "contrasts() needs two or more cells: variables= with two levels or values",
         )
-
-    def _pairs(self, found: AdjustedPredictions, contrast: str):
-        """Places of both sides of each contrast, its labels, and the number of its family."""
-        L = max(len(found._levels), 1)
-        order = found.results.model._order if found._levels else [0]
-        first, second, rows, family = [], [], [], []
-        by_setting: dict[tuple[Any, ...], list[int]] = {}
-        for i, setting in enumerate(found._settings):
-            by_setting.setdefault(setting, []).append(i)
-        sign = SIGNS[self.comparison]
-        for k in order:
-            for which, (setting, members) in enumerate(by_setting.items()):
-                if len(members) < 2:
-                    raise ValueError("contrasts() needs two or more cells: variables= with two levels or values")
-                for a, b in _of(contrast, members):
-                    first.append(a * L + k)
-                    second.append(b * L + k)
-                    words = [", ".join(map(str, found._cells[i])) for i in (b, a)]
-                    label = sign.join(words)
-                    rows.append((*([found._levels[k]] if found._levels else []), *setting, label))
-                    family.append(which + len(by_setting) * k)
-        return np.array(first), np.array(second), rows, family
-
-    @cached_property
-    def _se(self) -> ndarray:
-        return self._C.errors
-
-    def _series(self, values: ndarray, name: str) -> pd.Series:
-        return pd.Series(values, index=self._index, name=name)
-
-    @property
-    def estimate(self) -> pd.Series:
-        """Estimates of the contrasts."""
-        return self._series(_exp(self._centre) if self._exponential else self._centre, self.comparison)
-
-    @property
-    def se(self) -> pd.Series:
-        """Standard errors of the contrasts; of a ratio the standard error of its log times the ratio."""
-        se = self._se * _exp(self._centre) if self._exponential else self._se
-        return self._series(se, "se")
-
-    @property
-    def tvalues(self) -> pd.Series:
-        """Differences, or logs of ratios, over their standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._series(self._centre / self._se, "z")
-
-    @property
-    def _families(self) -> list[ndarray]:
-        """Places of the contrasts of each family, which are adjusted for each other."""
-        order = np.argsort(self._family, kind="stable")
-        return np.split(order, np.flatnonzero(np.diff(self._family[order])) + 1)
-
-    @property
-    def pvalues(self) -> pd.Series:
-        """Two-sided p-values of no difference, adjusted."""
-        z, out = self.tvalues.to_numpy(), np.full(len(self._index), np.nan)
-        for at in self._families:
-            R = contrasts.correlation(self._C.in_units(at)) if self.adjust == "tukey" else None
-            out[at] = contrasts.adjusted_pvalues(z[at], R, self.adjust, self._seed)
-        return self._series(out, "pvalue")
-
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Intervals of level 1 - alpha, of all contrasts of a setting together where these are adjusted.
-
-        Parameters
-        ----------
-        alpha : float
-            In (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            ci_lower, ci_upper.
-        """
-        c = np.empty(len(self._index))
-        for at in self._families:
-            c[at] = critical_value(self._C, at, self.adjust, alpha, self._seed)
-        ends = np.column_stack([self._centre - c * self._se, self._centre + c * self._se])
-        ends = _exp(ends) if self._exponential else ends
-        return pd.DataFrame(ends, index=self._index, columns=["ci_lower", "ci_upper"])
-
-    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Table of the comparison, se, z, pvalue, ci_lower and ci_upper.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the level of the intervals, in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-        """
-        return pd.concat([self.estimate, self.se, self.tvalues, self.pvalues, self.conf_int(alpha)], axis=1)
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-
-def _exp(x: ndarray) -> ndarray:
-    """Exponential, infinite beyond the largest double, without a warning."""
-    with np.errstate(over="ignore"):
-        return np.exp(x)
-
-
-def _of(contrast: str, members: list[int]) -> list[tuple[int, int]]:
-    if contrast == "reference":
-        return [(members[0], b) for b in members[1:]]
-    return list(itertools.pairwise(members)) if contrast == "sequential" else list(itertools.combinations(members, 2))
+        places = np.array([row.place for row in self._labelled])
+        first, second = places[pairs.first], places[pairs.second]
+        with np.errstate(all="ignore"):
+            if self.which == "linear":
+                p, C = self._estimates()
+                made = contrasts.Comparisons(p[second] - p[first], C.differences(first, second), False)
+            else:
+                made = contrasts.compare(self._probabilities, first, second, comparison)
+        rows = [
+            LabelledRow(i, level, setting, (label,))
+            for i, (label, (level, setting)) in enumerate(zip(pairs.labels, pairs.keys, strict=True))
+        ]
+        names = (self._setting_names, [", ".join(self._row_names)])
+        return Contrasts(made, rows, *names, pairs.family, comparison, adjust, seed)
