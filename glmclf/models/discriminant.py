@@ -167,14 +167,6 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             )
         return checked
 
-    def _coding_for(self, formula: str) -> dict[str, Any]:
-        """Keywords for another formula; a target without names is of the features of this one."""
-        coding = dict(super()._coding_for(formula))
-        if not isinstance(coding["target"], (str, pd.DataFrame)):
-            names = self._all_names[1:]
-            coding["target"] = pd.DataFrame(np.asarray(coding["target"], dtype=float), index=names, columns=names)
-        return coding
-
     def _target(self, target) -> str | list[list[float]]:
         if isinstance(target, str):
             check_choice("target", target, TARGETS, '"diag", "identity" or a covariance matrix')

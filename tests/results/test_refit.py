@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import glmclf
-from glmclf import LDA, Logit, MNLogit, NaiveBayes, datasets, registry
+from glmclf import Logit, MNLogit, NaiveBayes, datasets, registry
 from glmclf.errors import DataError, FormulaError, InferenceWarning, MissingDataError
 
 RNG = np.random.default_rng(5)
@@ -202,14 +202,3 @@ def test_options_for_all_features_are_of_those_of_the_new_formula(options):
     for right in ("c + d", "c + d + e + f", "d + f"):
         known = NaiveBayes.from_formula(f"k ~ {right}", data, **options).fit()
         np.testing.assert_array_equal(res.refit(f"k ~ {right}").params, known.params)
-
-
-def test_a_target_without_names_is_of_its_features():
-    """It would shrink to the variances of others where a formula has as many."""
-    penguins = datasets.load("penguins")
-    formula, T = "species ~ bill_length_mm + bill_depth_mm", np.diag([10.0, 2.0])
-    res = LDA.from_formula(formula, penguins, shrinkage=0.3, target=T).fit()
-    again = res.refit("species ~ bill_depth_mm + bill_length_mm")
-    np.testing.assert_allclose(again.predict(), res.predict(), rtol=1e-10)
-    with pytest.raises(ValueError, match="target= is labelled .*bill_depth_mm.*the features are .*body_mass_g"):
-        res.refit("species ~ bill_length_mm + body_mass_g")
