@@ -18,12 +18,13 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import against_offset, centred
-from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.numerics.arrow import ArrowFactor
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
@@ -322,7 +323,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
     @named
     def information(self, params: Any, expected: bool = False) -> ndarray:
         """Observed information, minus the Hessian, or the expected (Fisher) information, (p, p)."""
-        return self._objective()(self._flat(params), expected).information
+        return np.asarray(self._objective()(self._flat(params), expected).information)
 
     # --------------------------------------------------------------------------------------------------- fit
     @documents_covariances
@@ -667,8 +668,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             ) from None
         if found.vanished and fit.converged and not rests_on_few_rows(found, objective):
             scale = np.max([x.largest() for x, *_ in objective.blocks], axis=0)
-            T = from_basis(found.basis, fit.evaluation.factor.root)
-            size = (np.sqrt((T * T).sum(axis=1)).reshape(-1, len(scale)) * scale).max(axis=0)
+            size = (_spreads(found).reshape(-1, len(scale)) * scale).max(axis=0)
             wild = coordinates.columns[size >= 0.1 * size.max()]
             names = ", ".join(f'"{self.exog_names[j]}"' for j in wild)
             warn(
@@ -834,6 +834,15 @@ def _outcome_sums(likelihood: Any, y: ndarray, trials: ndarray | None, weights: 
 def _alone(X: Columns, *rest: Any) -> tuple:
     """Arrays of rows with the constant as the only column."""
     return Dense(np.broadcast_to(1.0, (X.shape[0], 1))), *rest
+
+
+def _spreads(found: Estimate) -> ndarray:
+    """Model-based standard errors, (p,)."""
+    factor = found.fit.evaluation.factor
+    if isinstance(factor, ArrowFactor):
+        return np.sqrt(factor.inverse.diagonal())
+    T = from_basis(found.basis, factor.root)
+    return np.sqrt((T * T).sum(axis=1))
 
 
 def _as_table(values, what: str) -> pd.DataFrame:

@@ -57,7 +57,7 @@ class Keywords:
     def covariance(self, cov_type: str, context: Context | InfluenceContext) -> Covariance:
         """Covariance matrix of a type, with warnings about it in its description."""
         found = covariance(cov_type, context, **self.given)
-        if (np.diag(found.matrix) < 0).any():  # of several clusterings alone
+        if (found.matrix.diagonal() < 0).any():  # of several clusterings alone
             warn(
                 f"the multiway covariance by {' and '.join(self.names)} is not positive semi-definite: some standard "
                 "errors are NaN. Use fewer groupings, or more clusters.",
@@ -146,7 +146,7 @@ def row_covariance(
 
 def _lost_spread(found: Covariance, context: Context) -> str:
     """Warning about combinations of coefficients with a variance of 0 or less, or ""."""
-    if found.name in MODEL_BASED or (np.diag(found.matrix) < 0).any():
+    if found.name in MODEL_BASED or (found.matrix.diagonal() < 0).any():
         return ""
     used = found.options.get("used", np.inf)
     if used <= context.size:

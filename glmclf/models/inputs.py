@@ -17,7 +17,7 @@ from glmclf import registry
 from glmclf.caching import cached_property
 from glmclf.checks import check_truth
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import from_pieces
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed

@@ -15,8 +15,8 @@ from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import RankDeficiency
 from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
-from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import Columns, expandable, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.rank import roundings
@@ -314,7 +315,10 @@ class FitRowsInParts(FitRows):
             return 1
         size, columns, n = self.largest(), self.columns(), len(self)
         scale = np.where(size > 0, size, 1.0)
-        G = columns.sum(lambda X: X.gram(np.ones(X.shape[0]))) / scale / scale[:, None]
+        X = of_levels(self.blocks())
+        if X is not None and X.constant is not None:
+            return 1
+        G = np.asarray(columns.sum(lambda X: X.gram(np.ones(X.shape[0])))) / scale / scale[:, None]
         found = np.zeros(len(scale))
         for _ in range(3):
             w = found / scale
@@ -417,6 +421,8 @@ def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:
     """Smallest and largest value of each column, and which hold zeros and ones only; empty for separate features."""
     if not isinstance(X, Columns):
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
+    if isinstance(X, ArrowColumns):
+        return X.ends()
     blocks = [x.toarray() for (x,) in expandable(Blocks(X))]
     low, high = np.min([A.min(axis=0) for A in blocks], axis=0), np.max([A.max(axis=0) for A in blocks], axis=0)
     zero_one = (low >= 0) & (high <= 1)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import is_number, is_truth, is_whole
+from glmclf.core.design.coding import LevelCoding
+from glmclf.core.numerics.arrow import KINDS, SymmetricMatrix, matrix_of
 
 ROUNDING = 1e-6  # of what is stored twice, relative to its largest number: bases of ill-conditioned designs lose digits
 
@@ -94,10 +96,19 @@ def _check_column_names(design: Any) -> None:
             continue
         (code,), (coding,) = codes, subterm.contrasts.values()
         levels = [str(level) for level in design.factors[code].levels]
-        for name, column in zip(own, coding.T, strict=True):
-            said, ones = name[len(code) :], np.flatnonzero(column)
-            if len(ones) == 1 and said in _indicators(levels) - _indicators([levels[ones[0]]]):
+        known = _indicators(levels)
+        for name, ones in zip(own, _cells_of_columns(coding), strict=True):
+            said = name[len(code) :]
+            if len(ones) == 1 and said in known and said not in _indicators([levels[ones[0]]]):
                 raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
+
+
+def _cells_of_columns(coding: Any) -> list[ndarray]:
+    """Levels that have a column, of each column of a coding."""
+    if not isinstance(coding, LevelCoding):
+        return [np.flatnonzero(column) for column in coding.T]
+    cells = list(np.flatnonzero(coding.position >= 0)[:, None])
+    return cells if coding.opposite is None else [np.zeros(0)] * coding.width
 
 
 def _indicators(levels: Sequence[str]) -> set[str]:
@@ -114,10 +125,10 @@ def _is_of(name: str, codes: Sequence[str]) -> bool:
 
 def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
     shape = None if p is None else (p, p)
-    V = numbers("covariance.matrix", stored["matrix"], shape, unknown=True)
+    V = _matrix("covariance.matrix", stored["matrix"], shape, unknown=True)
     if not all(is_whole(size, 1) for size in stored["clusters"]):
         raise FieldError("covariance.clusters", "is not a number of clusters")
-    if V.size:
+    if len(V):
         _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
 
 
@@ -127,7 +138,7 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
         numbers(f"fit.{name}", fit[name], (p,))
     if numbers("fit.shift", fit.get("shift", [])).ndim != 1:
         raise FieldError("fit.shift", "is not an array of one dimension")
-    _check_variances("fit.information", numbers("fit.information", fit["information"], (p, p)))
+    _check_variances("fit.information", _matrix("fit.information", fit["information"], (p, p)))
     numbers("fit.value", fit["value"], ())
     if not is_truth(fit["converged"]):
         raise FieldError("fit.converged", "is neither true nor false")
@@ -240,11 +251,42 @@ def _check_counts(field: str, found: ndarray) -> None:
         raise FieldError(field, "is negative")
 
 
-def _check_variances(field: str, V: ndarray, difference: bool = False) -> None:
+def _matrix(field: str, value: Any, shape: tuple[int, int] | None, unknown: bool = False) -> Any:
+    """A symmetric matrix of a field: an array, or the parts of one in which a factor has many levels."""
+    if not isinstance(value, Mapping):
+        return numbers(field, value, shape, unknown=unknown)
+    if value.get("kind") not in KINDS:
+        raise FieldError(field, f"is of no known kind: {value.get('kind')!r}")
+    p = int(numbers(f"{field}.size", value["size"], ()))
+    border, slots = (numbers(f"{field}.{name}", value[name]) for name in ("border", "slots"))
+    every = np.sort(np.concatenate([border.ravel(), slots[slots >= 0]]))
+    if (shape is not None and p != shape[0]) or border.ndim != 1 or slots.ndim != 2:
+        raise FieldError(field, f"has {p} parameters, not {shape}")
+    if (np.diff(every) == 0).any() or (len(every) and not 0 <= every[0] <= every[-1] < p) or (every % 1).any():
+        raise FieldError(field, "has places of parameters that are none")
+    (L, m), r = slots.shape, len(border)
+    if value["kind"] == "arrow":
+        shapes: dict[str, tuple] = {"A": (r, r), "B": (L, m, r), "C": (L, m, m)}
+    else:
+        r = len(value["K"])
+        shapes = {"D": (L, m, m), "Z": (p, r), "K": (r, r)}
+    for name, wanted in shapes.items():
+        found = numbers(f"{field}.{name}", value[name], unknown=unknown)
+        if found.size != np.prod(wanted):
+            raise FieldError(f"{field}.{name}", f"has shape {found.shape}, not {wanted}")
+    return matrix_of(value)
+
+
+def _check_variances(field: str, V: Any, difference: bool = False) -> None:
     """Raise FieldError for a matrix that is not square and symmetric with a diagonal of at least 0, up to rounding.
 
     A difference of such matrices, as of two-way clusters, may have a negative diagonal.
     """
+    if isinstance(V, SymmetricMatrix):
+        v = V.diagonal()
+        if not difference and (v < -ROUNDING * np.nanmax(abs(v), initial=0.0)).any():
+            raise FieldError(field, "has a negative variance")
+        return
     if V.ndim != 2 or len(V) != len(V.T):
         raise FieldError(field, f"has shape {V.shape}, which is not square")
     bound = ROUNDING * np.nanmax(abs(V), initial=0.0)

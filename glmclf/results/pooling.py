@@ -12,6 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.coding import LevelCoding
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, FormulaError, escaped
 from glmclf.inference.hypotheses import pooling, wald
@@ -594,7 +595,7 @@ def _states(design: Any) -> dict[str, str]:
         parts[code] = [record["levels"], record["transforms"]]
     for subterm in getattr(design, "subterms", []):
         for code, matrix in subterm.contrasts.items():
-            parts[code].append(np.asarray(matrix))
+            parts[code].append(list(vars(matrix).values()) if isinstance(matrix, LevelCoding) else np.asarray(matrix))
     return {code: _written(_packed, part) for code, part in parts.items()}
 
 

@@ -115,7 +115,7 @@ class WaldInference:
     @property
     def _diagonal(self) -> ndarray:
         """Diagonal of the covariance of the parameters; of two-way clusters it may be negative."""
-        return np.diag(self._V)
+        return self._V.diagonal()
 
     def _variances(self) -> ndarray:
         v = self._diagonal
@@ -217,7 +217,7 @@ class WaldInference:
         names = self._param_index
         if columns is None:
             check_formed(len(names))
-            return pd.DataFrame(self._V.copy(), index=names, columns=names)
+            return pd.DataFrame(np.array(self._V), index=names, columns=names)
         at = places_of(columns, self._param_names, names)
         check_formed(len(at), asked=True)
         return pd.DataFrame(self._block(at), index=names[at], columns=names[at])

@@ -6,9 +6,10 @@ import pytest
 from scipy import sparse
 
 from glmclf import CLogLog, Logit, Probit
-from glmclf.core.design import factor as factors
+from glmclf.core.design import pieces as in_form
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
+from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.product import Product, rotated
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.likelihood.links import ProbitLink
@@ -154,7 +155,7 @@ def test_objective(pieces, size):
 def test_the_choice():
     """Factors stay codes where there are many rows and columns; few rows or numbers alone are dense."""
     g = np.random.default_rng(2)
-    n = factors.MIN_ROWS_FOR_CODES + 10
+    n = in_form.MIN_ROWS_FOR_CODES + 10
     codes = g.integers(0, 50, n)
     factor = SubtermColumns(None, codes, np.eye(50)[:, 1:], np.zeros(49, dtype=int), np.arange(49))
     number = SubtermColumns(g.normal(size=(n, 1)), None, None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import SubtermColumns, from_pieces
+from glmclf.core.design.factor import SubtermColumns
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.product import rotated
 from glmclf.core.likelihood.links import LogitLink
 from glmclf.core.likelihood.objective import Objective

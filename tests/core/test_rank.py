@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 import references
 
+from glmclf.core.design import coding
+from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.coding import LevelCoding
+from glmclf.core.design.columns import some_columns
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
+from glmclf.core.design.factor import SubtermColumns
+from glmclf.core.design.pieces import from_pieces
+from glmclf.core.fit.level_rank import dependencies_in, level_dependencies
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import CholeskyFactor
 from glmclf.core.rows.blocks import Blocks
 
@@ -172,3 +179,57 @@ def test_a_condition_is_judged_as_by_the_eigenvalues(p):
         judged += [(factor.exceeds(least), values[0] > least * values[-1]) for least in (1e-3, 1e-6, 1e-9)]
     assert all(found == right for found, right in judged)
     assert p == 1 or {right for _, right in judged} == {True, False}
+
+
+# ------------------------------------------------------------------------------------------------------ many levels
+def _with_levels(case):
+    """Columns and combinations among them by an independent rule: the null space of the expanded columns."""
+    g = np.random.default_rng(12)
+    n, L = 400, 12
+    codes = g.integers(0, L, n)
+    z = g.normal(size=n)
+    within = np.where(codes % 3 == 0, 2.0 + codes, g.normal(size=n))  # a constant in every third level
+    of_level = (codes % 4).astype(float)
+    region = (codes // 4)[:, None] == np.arange(1, 3)
+    zeros = np.zeros(L, dtype=int)
+
+    def number(*x):
+        k = len(x)
+        return SubtermColumns(np.asfortranarray(np.column_stack(x)), None, None, np.arange(k), zeros[:k])
+
+    ones = SubtermColumns(None, None, None, zeros[:1], zeros[:1])
+    treatment = SubtermColumns(None, codes, LevelCoding.treatment(L, 0), zeros[1:], np.arange(L - 1))
+    cells = SubtermColumns(None, codes, LevelCoding.full(L), zeros, np.arange(L))
+    slopes = SubtermColumns(np.asfortranarray(within[:, None]), codes, LevelCoding.full(L), zeros, np.arange(L))
+    return {
+        "none": [ones, treatment, number(z, 2000.0 + 1e-3 * z**2)],
+        "constant": [ones, cells, number(z)],
+        "within levels": [ones, treatment, number(z, of_level)],
+        "before levels": [ones, number(*region.T), treatment, number(z)],
+        "two": [ones, number(of_level, z), treatment, number(z + 3.0 * of_level)],
+        "slopes": [ones, number(z), treatment, slopes],
+        "slopes alone": [number(within), slopes],
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case", ["none", "constant", "within levels", "before levels", "two", "slopes", "slopes alone"]
+)
+def test_dependencies_of_levels(monkeypatch, case):
+    """Combinations are those of the expanded columns, taken from left to right."""
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    X = from_pieces(_with_levels(case), 400)
+    D, k = X.toarray(), X.shape[1]
+    expected = [j for j in range(k) if np.linalg.matrix_rank(D[:, : j + 1]) == np.linalg.matrix_rank(D[:, :j])]
+    lost = {}
+    kept = np.arange(k)
+    while found := level_dependencies(Blocks(some_columns(X, kept), size=150)):
+        for j, terms in found.items():
+            lost[int(kept[j])] = {int(kept[i]): v for i, v in terms.items()}
+        kept = np.delete(kept, list(found))
+        if len(kept) < 5 or not isinstance(some_columns(X, kept), ArrowColumns):
+            break
+    assert sorted(lost) == expected
+    for j, terms in lost.items():
+        np.testing.assert_allclose(D[:, list(terms)] @ list(terms.values()), D[:, j], atol=1e-10)
+        assert all(i < j for i in terms)

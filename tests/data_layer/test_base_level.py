@@ -61,3 +61,12 @@ def test_truth_values(penguins):
     table = penguins.assign(heavy=penguins.body_mass_g > 4200)
     assert Logit.from_formula("sex ~ C(heavy, base=True)", table).exog_names[1] == "C(heavy, base=True)[T.False]"
     assert pd.notna(Logit.from_formula("sex ~ C(heavy, base=True)", table).fit().llf)
+
+
+def test_codings_of_very_many_levels():
+    """Treatment coding holds no matrix of levels; what would hold one of gigabytes is refused."""
+    t = pd.DataFrame({"y": np.arange(34_000) % 2, "g": [f"v{i}" for i in range(17_000)] * 2})
+    design = Logit.from_formula("y ~ C(g, base='v3')", t)._design
+    assert design.xnames[:2] == ["Intercept", "C(g, base='v3')[T.v0]"] and len(design.xnames) == 17_000
+    with pytest.raises(FormulaError, match=r"17,000 levels other than treatment coding would take 2.3 GB"):
+        Logit.from_formula("y ~ C(g, Sum)", t)

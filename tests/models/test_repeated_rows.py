@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import glmclf
-from glmclf.core.design import factor
+from glmclf.core.design import pieces
 from glmclf.core.fit import unique_rows as collapse
 
 MODELS = ["Logit", "Probit", "CLogLog", "MNLogit"]
@@ -36,7 +36,7 @@ def table():
 
 @pytest.fixture(params=["dense", "cells"])
 def form(request, monkeypatch):
-    monkeypatch.setattr(factor, "MIN_ROWS_FOR_CODES", 1 if request.param == "cells" else 10**9)
+    monkeypatch.setattr(pieces, "MIN_ROWS_FOR_CODES", 1 if request.param == "cells" else 10**9)
     return request.param
 
 

@@ -18,9 +18,11 @@ from scipy import sparse
 
 from glmclf.caching import cached_property
 from glmclf.core.design.dense import Dense, expanded_rows
-from glmclf.core.design.factor import FactorColumns, SubtermColumns, from_pieces
+from glmclf.core.design.factor import FactorColumns, SubtermColumns
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.product import Product
 from glmclf.core.design.sparse import Sparse
+from glmclf.core.numerics.arrow import SymmetricMatrix
 
 Columns = Dense | FactorColumns | Sparse
 
@@ -56,7 +58,8 @@ def beside(X: Columns, Z: ndarray) -> Columns:
     if isinstance(X, Sparse):
         return Sparse(sparse.csr_array(sparse.hstack([X.X, sparse.csr_array(Z)])))
     c = np.arange(Z.shape[1])
-    return FactorColumns([*X.pieces, SubtermColumns(np.asfortranarray(Z), None, None, c, np.zeros_like(c))], X.shape[0])
+    more = SubtermColumns(np.asfortranarray(Z), None, None, c, np.zeros_like(c))
+    return type(X)([*X.pieces, more], X.shape[0])
 
 
 class RowLengths:
@@ -64,14 +67,16 @@ class RowLengths:
 
     Parameters
     ----------
-    T : (k, m) ndarray
+    T : (k, m) ndarray, or BlocksPlusLowRank in place of T T'
     """
 
-    def __init__(self, T: ndarray):
+    def __init__(self, T: Any):
         self._T = T
 
     def __call__(self, X: Columns) -> ndarray:
         """Squared lengths of the rows of a block."""
+        if isinstance(self._T, SymmetricMatrix):
+            return X.form(self._T)  # type: ignore[union-attr,arg-type]
         return X.form(self._square) if isinstance(X, FactorColumns) else X.lengths(self._T)
 
     @cached_property

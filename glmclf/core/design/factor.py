@@ -14,11 +14,10 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.coding import LevelCoding
 from glmclf.core.design.dense import Dense, gram_of_each_pair, least_rcond
 
-MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
 MIN_ROWS_PER_JOINT_CELL = 8  # rows for each cell of all factors together from which these are taken as one
-MAX_CELLS_OF_TERM = 20_000  # cells of one term above which a table of two terms' cells is no longer small
 
 
 class SubtermColumns(NamedTuple):
@@ -32,7 +31,7 @@ class SubtermColumns(NamedTuple):
         Products of the columns of the subterm's numerical factors.
     codes : (n,) integer ndarray or None
         Cell of the subterm's categorical factors.
-    contrast : (cells, d) ndarray or None
+    contrast : (cells, d) ndarray, LevelCoding or None
         Coding of the cells: the Kronecker product of the factors' contrast matrices.
     num, cat : (k_j,) integer ndarrays
         Which column of `numbers` and of `contrast` each column of X uses.
@@ -57,6 +56,9 @@ def expand(pieces: list[SubtermColumns], n: int) -> ndarray:
 
 
 def _fill(piece: SubtermColumns, out: ndarray) -> None:
+    if isinstance(piece.contrast, LevelCoding):
+        _fill_levels(piece, out)
+        return
     for j, (a, b) in enumerate(zip(piece.num, piece.cat, strict=True)):
         column = out[:, j]
         if piece.codes is None:
@@ -67,21 +69,13 @@ def _fill(piece: SubtermColumns, out: ndarray) -> None:
             column *= piece.numbers[:, a]
 
 
-def from_pieces(pieces: list[SubtermColumns], n: int) -> Dense | FactorColumns:
-    """The columns that `pieces` describe, in whichever form makes a pass cheaper.
-
-    The costs are nanoseconds a row, measured: a dense gram takes 0.1 k^2 + 6 k, a weighted count 4, a product of one
-    dense column with one factor 5.
-    """
-    k = sum(len(p.num) for p in pieces)
-    coded = [piece for piece in pieces if piece.codes is not None]
-    d = k - sum(len(piece.num) for piece in coded)
-    m = sum(len(np.unique(piece.num)) for piece in coded)
-    counted = 0.1 * d * d + 6 * d + m * (12 + 5 * d) + 2 * m * (m + 1)
-    largest = max((len(piece.contrast) for piece in coded), default=0)
-    if n < MIN_ROWS_FOR_CODES or not coded or counted > 0.1 * k * k + 6 * k or largest > MAX_CELLS_OF_TERM:
-        return Dense(expand(pieces, n))
-    return FactorColumns(pieces, n)
+def _fill_levels(piece: SubtermColumns, out: ndarray) -> None:
+    out[:] = 0.0
+    for a in dict.fromkeys(piece.num.tolist()):
+        here = np.flatnonzero(piece.num == a)
+        rows = np.zeros((len(out), len(here)))
+        piece.contrast.some(piece.cat[here]).fill(rows, piece.codes)
+        out[:, here] = rows if piece.numbers is None else rows * piece.numbers[:, a, None]
 
 
 @dataclass(frozen=True)
@@ -96,12 +90,15 @@ class CodedColumns:
     table : (cells, width) ndarray or None
     at : (width,) integer ndarray
         Places of the columns in X.
+    opposite : bool
+        Whether, the table being None, every column is -1 in rows of code ``width + 1``.
     """
 
     numbers: ndarray | None
     codes: Any
     table: ndarray | None
     at: ndarray
+    opposite: bool = False
 
     @property
     def width(self) -> int:
@@ -111,11 +108,11 @@ class CodedColumns:
     @property
     def cells(self) -> int:
         """Values that the codes take."""
-        return self.width + 1 if self.table is None else len(self.table)
+        return self.width + 1 + self.opposite if self.table is None else len(self.table)
 
     def __getitem__(self, rows) -> CodedColumns:
         numbers, codes = (None if a is None else a[rows] for a in (self.numbers, self.codes))
-        return CodedColumns(numbers, codes, self.table, self.at)
+        return CodedColumns(numbers, codes, self.table, self.at, self.opposite)
 
     def weighted(self, w: ndarray) -> ndarray:
         """w times the numbers."""
@@ -123,7 +120,10 @@ class CodedColumns:
 
     def of_cells(self, b: ndarray) -> ndarray:
         """Values by cell of coefficients b, (width, ...) -> (cells, ...), without the numbers."""
-        return np.concatenate([b, np.zeros((1, *b.shape[1:]))]) if self.table is None else self.table @ b
+        if self.table is not None:
+            return self.table @ b
+        rest = [np.zeros((1, *b.shape[1:])), -b.sum(axis=0, keepdims=True)]
+        return np.concatenate([b, *rest[: 1 + self.opposite]])
 
     def spread(self, b: ndarray) -> ndarray:
         """Values by row of coefficients b, (width,) or (width, q)."""
@@ -137,11 +137,15 @@ class CodedColumns:
         else:
             top = np.zeros(self.cells)
             np.maximum.at(top, self.codes, np.abs(self.numbers))
-        return np.abs(self.of_cells(np.eye(self.width)) * top[:, None]).max(axis=0)
+        if self.table is None:
+            return np.maximum(top[: self.width], top[-1] if self.opposite else 0.0)
+        return np.abs(self.table * top[:, None]).max(axis=0)
 
     def collect(self, by_cell: ndarray) -> ndarray:
         """Sums over the columns from sums over the cells, (cells, ...) -> (width, ...)."""
-        return by_cell[: self.width] if self.table is None else self.table.T @ by_cell
+        if self.table is not None:
+            return self.table.T @ by_cell
+        return by_cell[: self.width] - by_cell[-1] if self.opposite else by_cell[: self.width]
 
 
 def _parts(piece: SubtermColumns, start: int) -> Iterator[CodedColumns]:
@@ -154,17 +158,30 @@ def _parts(piece: SubtermColumns, start: int) -> Iterator[CodedColumns]:
     shared: dict[bytes, ndarray] = {}
     for a in dict.fromkeys(piece.num.tolist()):
         here = np.flatnonzero(piece.num == a)
-        table = piece.contrast[:, piece.cat[here]]
+        coding = level_coding(piece.contrast, piece.cat[here])
         numbers = None if piece.numbers is None else piece.numbers[:, a]
-        if ((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all():
-            position = np.where(table.any(axis=1), table.argmax(axis=1), len(here)).astype(np.int32)
+        if isinstance(coding, LevelCoding):
+            position = np.where(coding.position >= 0, coding.position, coding.width).astype(np.int32)
+            if coding.opposite is not None:
+                position[coding.opposite] = coding.width + 1
             if (name := position.tobytes()) not in shared:
                 shared[name] = position[piece.codes]
-            yield CodedColumns(numbers, shared[name], None, at[here])
+            yield CodedColumns(numbers, shared[name], None, at[here], coding.opposite is not None)
         else:
             if b"" not in shared:
                 shared[b""] = piece.codes.astype(np.int32)
-            yield CodedColumns(numbers, shared[b""], table, at[here])
+            yield CodedColumns(numbers, shared[b""], coding, at[here])
+
+
+def level_coding(contrast: Any, columns: ndarray) -> Any:
+    """Some columns of a contrast: a `LevelCoding` where they are zeros and ones with at most a one a cell, else as a
+    table."""
+    if isinstance(contrast, LevelCoding):
+        return contrast.some(columns)
+    table = contrast[:, columns]
+    if not (((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all()):
+        return table
+    return LevelCoding(np.where(table.any(axis=1), table.argmax(axis=1), -1), len(columns))
 
 
 class CrossedFactors:
@@ -256,19 +273,19 @@ class FactorColumns:
     def __getitem__(self, rows) -> FactorColumns:
         """Columns of X for some rows."""
         other = object.__new__(FactorColumns)
-        other.pieces = [_cut(piece, rows) for piece in self.pieces]
+        other.pieces = cut(self.pieces, rows)
         other.coded, other.at, other.D = [part[rows] for part in self.coded], self.at, self.D[rows]
         other.shape = (len(other.D), self.shape[1])
         return other
 
     def subset(self, rows: ndarray) -> FactorColumns:
         """Some rows."""
-        return FactorColumns([_cut(piece, rows) for piece in self.pieces], len(rows))
+        return type(self)(cut(self.pieces, rows), len(rows))
 
     def expanded(self, rows) -> ndarray:
         """Some rows as an array of float64."""
         n = len(range(*rows.indices(self.shape[0]))) if isinstance(rows, slice) else len(rows)
-        return expand([_cut(piece, rows) for piece in self.pieces], n)
+        return expand(cut(self.pieces, rows), n)
 
     def __matmul__(self, b: ndarray) -> ndarray:
         eta = self.D @ b[self.at]
@@ -378,11 +395,15 @@ class FactorColumns:
         return expand(self.pieces, self.shape[0])
 
 
-def _cut(piece: SubtermColumns, rows) -> SubtermColumns:
-    return piece._replace(
-        numbers=None if piece.numbers is None else piece.numbers[rows],
-        codes=None if piece.codes is None else piece.codes[rows],
-    )
+def cut(pieces: list[SubtermColumns], rows: Any) -> list[SubtermColumns]:
+    """Pieces of some rows, in which those that share codes still do."""
+    codes = {id(piece.codes): piece.codes[rows] for piece in pieces if piece.codes is not None}
+    return [
+        piece._replace(
+            numbers=None if piece.numbers is None else piece.numbers[rows], codes=codes.get(id(piece.codes))
+        )
+        for piece in pieces
+    ]
 
 
 def _sums_by_cell(part: CodedColumns, w: ndarray, D: ndarray) -> ndarray:
@@ -395,8 +416,10 @@ def _sums_by_cell(part: CodedColumns, w: ndarray, D: ndarray) -> ndarray:
 
 def _own(a: CodedColumns, b: CodedColumns, sums: ndarray) -> ndarray:
     """The gram of two parts of the same codes from sums by cell, (a.width, b.width)."""
-    inner = np.diag(sums) if b.table is None else sums[:, None] * b.table
-    return a.collect(inner[:, : b.width])
+    inner = np.diag(sums)[:, : b.width].copy() if b.table is None else sums[:, None] * b.table
+    if b.opposite:
+        inner[-1] = -sums[-1]
+    return a.collect(inner)
 
 
 def _margin(cube: ndarray, *axes: int) -> ndarray:

@@ -24,7 +24,8 @@ from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, r
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
+from glmclf.core.numerics.arrow import ArrowFactor, BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.rows.observations import linear_predictors
 
@@ -160,18 +161,19 @@ class AdjustedScore:
         except np.linalg.LinAlgError:
             return Point(theta, e.value, -np.inf if penalised else None, e.score, e.information)
         with np.errstate(over="ignore", invalid="ignore"):
-            score = e.score + self._adjustment(theta, e, factor.root)
+            many = isinstance(factor, ArrowFactor) and self.kind == "firth"
+            score = e.score + self._adjustment(theta, e, factor.inverse if many else factor.root)
         return Point(theta, e.value, e.value + 0.5 * self.logdet(factor) if penalised else None, score, e.information)
 
-    def logdet(self, factor: CholeskyFactor) -> float:
+    def logdet(self, factor: Any) -> float:
         """Log determinant log|I| in the coordinates of X."""
-        found = 2.0 * float(np.log(np.diag(factor.L)).sum() - np.log(factor.scale).sum())
+        found = factor.logdet
         if self.basis is None:
             return found
         equations = len(factor.L) // len(self.basis)
         return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
 
-    def _binary(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
+    def _binary(self, theta: ndarray, e: Evaluation, root: Any) -> ndarray:
         """Adjustment X'(h g)/2 of a binary model, and with "median" I b besides.
 
         h_i = w_i x_i' I^-1 x_i is the leverage, w_i the expected weight, g = d log f / d eta; b_j, the shift from the
@@ -209,28 +211,34 @@ class AdjustedScore:
             G = root.T @ solve_triangular(self.basis, np.eye(len(self.basis)), trans="T", check_finite=False)
         return root @ G, (G * G).sum(axis=0)
 
-    def _multinomial(self, theta: ndarray, e: Evaluation, root: ndarray) -> ndarray:
+    def _multinomial(self, theta: ndarray, e: Evaluation, root: Any) -> ndarray:
         """Gradient of log|I|/2: of equation s, X' m p_s (Q_ss - p'diag Q - 2 (Q p)_s + 2 p'Q p)/2.
 
         Q = (x' [I^-1]_jl x) of the row, (q, q): the trace of Q with the third cumulants of one multinomial trial.
         """
         k, likelihood = self.objective.blocks.arrays[0].shape[1], self.objective.likelihood
         q = likelihood.n_eta
-        roots = root.reshape(q, k, -1)
+        many = isinstance(root, BlocksPlusLowRank)  # then in place of the root its square
+        roots = () if many else root.reshape(q, k, -1)
         B = theta.reshape(k, q, order="F")
 
         def rows(X, y, m, offset, weights):
             total = np.zeros((k, q))
             for x, eta, times in _chunks(X, B, offset, _product(m, weights), k * q * q):
                 p = likelihood.probabilities(eta)[1][:, 1:]
-                Z = np.stack([x @ r for r in roots], axis=1)
-                Q = Z @ Z.transpose(0, 2, 1)
+                Q = x.forms(root, q) if many else _forms(x, roots)
                 d, Qp = np.einsum("njj->nj", Q), np.einsum("njl,nl->nj", Q, p)
                 centred = d - 2.0 * Qp - ((d - 2.0 * Qp) * p).sum(axis=1, keepdims=True)
                 total += x.times(np.reshape(times, (-1, 1)) * 0.5 * p * centred)
             return total
 
         return self.objective.blocks.sum(rows).ravel(order="F")
+
+
+def _forms(x: Any, roots: Any) -> ndarray:
+    """Blocks x' [I^-1]_jl x of rows, (n, q, q)."""
+    Z = np.stack([x @ r for r in roots], axis=1)
+    return Z @ Z.transpose(0, 2, 1)
 
 
 def _chunks(X, b: ndarray, offset, times, width: int) -> Iterator[tuple[Any, ndarray, Any]]:

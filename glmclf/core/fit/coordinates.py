@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.core.design.product import triangular_inverse
+from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.double_double import product
 
 Omitted = Mapping[int, Mapping[int, float]]  # column left out -> {column kept: coefficient}
@@ -111,9 +113,15 @@ class Coordinates:
         """Rows of numbers of the parameters that are left among those of all, the others 0."""
         return placed(a, self.places, self.size)
 
-    def wide(self, V: ndarray) -> ndarray:
+    def wide(self, V: Any) -> Any:
         """A matrix of the parameters that are left as one of all, with zeros."""
         return wide(V, self.places, self.size)
+
+    def narrow(self, V: Any) -> Any:
+        """The matrix of the parameters that are left, of one of all."""
+        if isinstance(V, SymmetricMatrix):
+            return V.narrowed(np.isin(np.arange(self.size), self.places))
+        return V[np.ix_(self.places, self.places)]
 
     def wide_basis(self, basis: ndarray | None) -> ndarray | None:
         """A basis of the columns that are left as one of all, in which the others stand for themselves."""
@@ -160,8 +168,10 @@ def placed(a: ndarray, at: ndarray, p: int) -> ndarray:
     return out
 
 
-def wide(V: ndarray, at: ndarray, p: int) -> ndarray:
+def wide(V: Any, at: ndarray, p: int) -> Any:
     """A matrix of some parameters as one of all p, with zeros."""
+    if isinstance(V, SymmetricMatrix):
+        return V.embedded(at, p)
     out = np.zeros((p, p))
     out[np.ix_(at, at)] = V
     return out

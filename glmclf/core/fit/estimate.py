@@ -15,12 +15,14 @@ from scipy.linalg import eigh
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis
 from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, well_conditioned
+from glmclf.core.fit.level_rank import expands, level_dependencies
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
 from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation, Objective
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
@@ -83,7 +85,7 @@ class Estimate:
         if not coordinates.omitted:
             return self
         at, e = coordinates.places, self.fit.evaluation
-        inner = Evaluation(e.value, e.score[at], e.information[np.ix_(at, at)])
+        inner = Evaluation(e.value, e.score[at], coordinates.narrow(e.information))
         fit = replace(self.fit, theta=self.fit.theta[at], evaluation=inner)
         return replace(self, fit=fit, basis=coordinates.narrow_basis(self.basis), omitted={})
 
@@ -318,7 +320,14 @@ def _estimate(
         opening = objective(start)
     if refine or not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         refuse_empty_columns(objective, opening.information)
-        return _estimate_in_basis(method, objective, start, refine, options)
+        if expands(objective.blocks):
+            return _estimate_in_basis(method, objective, start, refine, options)
+        if refine:
+            raise NotImplementedError(
+                f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
+            )
+        if combinations := level_dependencies(objective.blocks):
+            raise RankDeficiency(combinations)
     if surrogate is not None and method == "irls":
         options = {"surrogate": surrogate, **options}
     fit = solve(method, objective, start, opening=opening, **options)
@@ -364,13 +373,14 @@ def scalar_maximum(objective: Objective, start: float) -> float:
 def refuse_empty_columns(objective, information: ndarray) -> None:
     """Raise at once where columns of zeros alone, as empty cells of factors make them, keep X from full rank."""
     k = objective.blocks.arrays[0].shape[1]
-    empty = np.diag(information).reshape(-1, k)[0] == 0
+    empty = information.diagonal().reshape(-1, k)[0] == 0
     if not empty.any() or empty.all():
         return
-    squares = objective.blocks.sum(lambda X, *_: np.diag(X.gram(np.ones(X.shape[0]))))
+    squares = objective.blocks.sum(lambda X, *_: X.gram(np.ones(X.shape[0])).diagonal())
     empty &= squares == 0
     rest = np.tile(~empty, len(information) // k)
-    if empty.any() and well_conditioned(information[np.ix_(rest, rest)], objective.blocks.arrays[0].least_rcond):
+    inner = information.narrowed(rest) if isinstance(information, ArrowMatrix) else information[np.ix_(rest, rest)]
+    if empty.any() and well_conditioned(inner, objective.blocks.arrays[0].least_rcond):
         raise RankDeficiency({int(j): {} for j in np.flatnonzero(empty)})
 
 
@@ -390,7 +400,7 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
 
     Then it is their leverage that is lost, and the other rows tell the coefficients as well as ever.
     """
-    if objective.blocks.streamed:
+    if objective.blocks.streamed or not expands(objective.blocks):
         return False
     objective = objective if found.basis is None else objective.rotated(found.basis, found.exact)
     X, _, m, _, w = objective.blocks.arrays
@@ -401,7 +411,8 @@ def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:
     blocks = Blocks(X, weight, size=objective.blocks.size, n_threads=objective.blocks.n_threads)
     for _ in range(MAX_FAR_ROWS + 1):
         try:
-            T = CholeskyFactor(np.kron(np.eye(q), blocks.sum(lambda X, weight: X.gram(weight)))).root
+            G = np.asarray(blocks.sum(lambda X, weight: X.gram(weight)))
+            T = CholeskyFactor(np.kron(np.eye(q), G)).root
         except np.linalg.LinAlgError:
             return False
         values, vectors = eigh(T.T @ after @ T)

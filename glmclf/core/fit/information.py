@@ -6,7 +6,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
+from glmclf.core.likelihood.objective import Evaluation, factor_of
+from glmclf.core.numerics.arrow import ArrowMatrix
+from glmclf.core.numerics.cholesky import CholeskyFactor
 
 VANISHED_SHARE = 1e-6  # an information that has fallen to this share of its start in some direction
 
@@ -19,10 +21,11 @@ def well_conditioned(information: ndarray, least: float) -> bool:
 def information_vanished(before: ndarray, after: ndarray) -> bool:
     """Whether `after` is negligible against `before` in some direction (smallest generalised eigenvalue)."""
     try:
-        CholeskyFactor(after - VANISHED_SHARE * before)
+        factor_of(after - VANISHED_SHARE * before)
         return False
     except np.linalg.LinAlgError:
-        pass
+        if isinstance(after, ArrowMatrix):
+            return True
     try:
         T = CholeskyFactor(before).root
     except np.linalg.LinAlgError:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import expandable
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import linear
@@ -112,6 +113,8 @@ def against_offset(objective: Any) -> ndarray | None:
 
 def _least_squares(blocks: Any, columns: ndarray) -> ndarray:
     """Coefficients (k, q) of the offsets on some columns, those of the others 0."""
+    if of_levels(blocks) is not None:
+        return _least_squares_of_levels(blocks, columns)
     G = blocks.sum(lambda X, o: X.gram(np.ones(X.shape[0])))[np.ix_(columns, columns)]
     moment = blocks.sum(lambda X, o: X.times(o))[columns]
     scale = np.sqrt(np.diag(G))
@@ -121,6 +124,18 @@ def _least_squares(blocks: Any, columns: ndarray) -> ndarray:
         G, moment = G / np.outer(scale, scale), moment / scale[:, None]
     if np.isfinite(G).all() and np.isfinite(moment).all():
         b[columns] = np.linalg.lstsq(G, moment, rcond=None)[0] / scale[:, None]
+    return b
+
+
+def _least_squares_of_levels(blocks: Any, columns: ndarray) -> ndarray:
+    """Coefficients as of `_least_squares` where a factor has many levels; zeros where columns are collinear."""
+    moment = blocks.sum(lambda X, o: X.times(o))
+    b = np.zeros(moment.shape)
+    try:
+        G = blocks.sum(lambda X, o: X.gram(np.ones(X.shape[0]))).narrowed(columns & moment.any(axis=1))
+        b[columns & moment.any(axis=1)] = G.factor().solve(moment[columns & moment.any(axis=1)])
+    except np.linalg.LinAlgError:
+        return np.zeros(moment.shape)
     return b
 
 
@@ -142,8 +157,12 @@ def _levels(blocks: Any, movable: ndarray | None) -> ndarray | None:
 
     Those of least squares, rounded to a grid as wide as what they leave, so that they have few digits.
     """
-    rows = expandable(blocks)
-    other = rows.sum(lambda X, o: (lambda x: (x * x != np.abs(x)).sum(axis=0))(X.toarray()))
+    columns = of_levels(blocks)
+    rows = expandable(blocks) if columns is None else blocks
+    if columns is None:
+        other = rows.sum(lambda X, o: _no_flags(X.toarray()))
+    else:
+        other = columns.by_column(rows.sum(lambda X, o: _no_flags(X.numbers)))
     flags = (other == 0) & (True if movable is None else movable)
     if not flags.any():
         return None
@@ -155,6 +174,11 @@ def _levels(blocks: Any, movable: ndarray | None) -> ndarray | None:
         return None
     rounded = rows.sum(lambda X, o: int(two_sum(o, -linear(X, levels))[1].any()))
     return None if rounded else levels
+
+
+def _no_flags(x: ndarray) -> ndarray:
+    """Number of entries of each column that are neither -1, 0 nor 1."""
+    return (x * x != np.abs(x)).sum(axis=0)
 
 
 def _most(blocks: Any, less: CentredOffset) -> float:
@@ -173,6 +197,10 @@ def _on_a_grid(middle: float, spread: float) -> float:
 
 def _constant(columns: Any, movable: ndarray | None) -> ndarray | None:
     """Coefficients a with X a = 1 in every row, if a column is constant or a sum of columns of 0 and 1 is 1."""
+    X = of_levels(columns)
+    if X is not None:
+        a = X.constant
+        return None if a is None or (movable is not None and not movable[a != 0].all()) else a
     blocks = expandable(columns)
     ends = [(A.min(axis=0), A.max(axis=0)) for A in (x.toarray() for (x,) in blocks)]
     low, high = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.product import is_small, triangular_inverse
 from glmclf.core.fit.coordinates import covariance_from_basis, from_basis, into_basis
 from glmclf.core.fit.estimate import Estimate
+from glmclf.core.numerics.arrow import ArrowMatrix
 
 UNIT_ROUNDOFF = 2.0**-53  # relative rounding of a double
 MAX_DIGITS = 16.0  # digits that are reported at most
@@ -49,9 +52,12 @@ def expected_digits(
     fit, basis, k = found.fit, found.basis, len(rounded)
     gamma, information = fit.theta, fit.evaluation.information / unit
     try:
-        root = fit.evaluation.factor.root * np.sqrt(unit)
+        factor = fit.evaluation.factor
     except np.linalg.LinAlgError:
         return np.full(len(gamma), np.nan)
+    if isinstance(information, ArrowMatrix):
+        return _of_levels(found, n, unit, repeats, rounded, shift)
+    root = factor.root * np.sqrt(unit)
     V, theta, q = root @ root.T, found.theta, len(gamma) // k
     summed = gamma if shift is None else gamma + into_basis(basis, shift)
     E = repeats * V * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ np.diag(information)) / n)
@@ -64,9 +70,31 @@ def expected_digits(
         E = E + _of_columns(X, own, theta.reshape(k, q, order="F"), own, n)
     back = T**2 @ gamma.reshape(k, q, order="F") ** 2
     variance = UNIT_ROUNDOFF**2 * (np.diag(E) + back.ravel(order="F") + theta**2) + _left(found, V, unit, n) ** 2
-    size = np.where(theta == 0, np.sqrt(np.diag(X)), np.abs(theta))
+    return _digits(variance, theta, np.diag(X))
+
+
+def _digits(variance: ndarray, theta: ndarray, own: ndarray) -> ndarray:
+    """Digits of estimates whose errors have a variance, of a size of their own where they are 0."""
+    size = np.where(theta == 0, np.sqrt(own), np.abs(theta))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.clip(-np.log10(np.sqrt(variance) / size), -MAX_DIGITS, MAX_DIGITS)
+
+
+def _of_levels(
+    found: Estimate, n: int, unit: float, repeats: float, rounded: ndarray, shift: ndarray | None
+) -> ndarray:
+    """Digits as of `expected_digits` where a factor has many levels, whose fit is in the coordinates of X."""
+    theta, k = found.fit.theta, len(rounded)
+    V, own = unit * found.fit.evaluation.factor.inverse, found.fit.evaluation.information.diagonal() / unit
+    summed = theta if shift is None else theta + shift
+    v = V.diagonal()
+    E = repeats * v * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ own) / n)
+    if rounded.any():
+        sizes = own.reshape(-1, k) * rounded
+        E = E + V.around(ArrowMatrix.of_diagonal(V.layout, sizes.ravel())).diagonal()
+        E = E + float((sizes * theta.reshape(-1, k) ** 2).sum()) / n * v
+    variance = UNIT_ROUNDOFF**2 * (E + 2.0 * theta**2) + _left(found, V, unit, n) ** 2
+    return _digits(variance, theta, v)
 
 
 def _sizes(information: ndarray, basis: ndarray | None, k: int) -> ndarray:
@@ -84,7 +112,7 @@ def _of_columns(V: ndarray, squares: ndarray, coefficients: ndarray, sizes: ndar
     return (V * squares.ravel()) @ V + eta * V
 
 
-def _left(found: Estimate, V: ndarray, unit: float, n: int) -> ndarray:
+def _left(found: Estimate, V: Any, unit: float, n: int) -> ndarray:
     """Distance to the maximum that is left: the last Newton step, or, where it was taken, its own error."""
     fit = found.fit
     step = np.abs(from_basis(found.basis, V @ (fit.evaluation.score / unit)))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import expandable
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
@@ -84,11 +85,6 @@ def dependencies(R: ndarray, units: ndarray | None = None) -> dict[int, dict[int
     return found
 
 
-def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
-    """Dependencies of columns whose own rounding counts, too."""
-    return dependencies(triangular_factor(blocks), roundings(blocks))
-
-
 def _tolerance(size: float, b: ndarray, k: int, units: ndarray) -> float:
     """Largest rest that is rounding: of arithmetic with terms of these sizes, or of the numbers themselves."""
     terms = float(b.sum())
@@ -104,8 +100,18 @@ def roundings(blocks: Blocks) -> ndarray:
     last bit. On a grid, as whole ones or eighths are, exact numbers do so in one binade at most.
     """
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "block_size")]
+    if columns == [0] and of_levels(blocks) is not None:
+        return _roundings_of_levels(blocks)
     facts = expandable(blocks).sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
     return np.array([_unit(*f) for f in facts])
+
+
+def _roundings_of_levels(blocks: Blocks) -> ndarray:
+    """Units of rounding where a factor has many levels, whose columns are zeros and the same numbers."""
+    X = of_levels(blocks)
+    assert X is not None
+    rows = blocks.rechunk(min(blocks.size, X.rows_of_border))
+    return X.by_column(np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(X.numbers))]))
 
 
 def _formats(X: ndarray) -> ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.numerics.arrow import SymmetricMatrix
 
 
 class DerivedObjective:
@@ -43,7 +44,7 @@ class Restricted(DerivedObjective):
         """Derivatives in eta of a function with derivatives s in the parameters."""
         raise NotImplementedError
 
-    def information(self, A: ndarray) -> ndarray:
+    def information(self, A: Any) -> Any:
         """Information of eta from that of the parameters."""
         raise NotImplementedError
 
@@ -84,7 +85,7 @@ class Within(Restricted):
     def score(self, s: ndarray) -> ndarray:
         return self.Q.T @ s
 
-    def information(self, A: ndarray) -> ndarray:
+    def information(self, A: Any) -> Any:
         return self.Q.T @ A @ self.Q
 
 
@@ -95,7 +96,7 @@ class Selected(Restricted):
     ----------
     objective : Objective
     kept : (d,) integer ndarray
-        Places of the parameters that vary.
+        Places of the parameters that vary, ascending.
     held : (p,) ndarray
         All parameters, of which the others keep their values.
     """
@@ -112,5 +113,7 @@ class Selected(Restricted):
     def score(self, s: ndarray) -> ndarray:
         return s[self.kept]
 
-    def information(self, A: ndarray) -> ndarray:
+    def information(self, A: Any) -> Any:
+        if isinstance(A, SymmetricMatrix):
+            return A.narrowed(np.isin(np.arange(len(self.held)), self.kept))
         return A[np.ix_(self.kept, self.kept)]

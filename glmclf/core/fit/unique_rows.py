@@ -13,7 +13,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import FactorColumns, from_pieces
+from glmclf.core.design.factor import FactorColumns
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import Observations

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
@@ -67,6 +68,8 @@ def warm_start(
         As of the solvers.
     """
     if not isinstance(objective, MultinomialObjective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
+        return None
+    if of_levels(objective.blocks) is not None:  # whose information costs little
         return None
     rows = PART_ROWS_PER_PARAMETER * len(start)
     times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,35 +11,34 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-# what surrounds these costs more than a small matrix
-from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dpotrs, dtrtri
-
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import is_small, rotated
+from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, of_equations
+from glmclf.core.numerics.cholesky import CholeskyFactor
 from glmclf.core.rows.blocks import Blocks
-from glmclf.core.rows.summed import Summed
+from glmclf.core.rows.summed import Summed, SumsSideBySide
 
 MAX_HELD_ENTRIES = 2**23  # entries of an information of several equations that each block holds once more
 MIN_GRAM_ROWS = 4096  # rows of a block for which adding up grams of many columns is worth while
-CLEAR_RCOND_RATIO = 100.0  # ratio to the least reciprocal condition above which an estimate of it is enough
 SAME_PROBABILITY_SHARE = 1e-15  # relative difference of probabilities that are the same but for rounding
 
 
 @dataclass(frozen=True)
 class Evaluation(Summed):
-    """Log-likelihood, score (p,) and information (p, p) at a theta; a sum over rows."""
+    """Log-likelihood, score (p,) and information (p, p), an array or an `ArrowMatrix`, at a theta; a sum over rows."""
 
     value: float
     score: ndarray
-    information: ndarray
+    information: Any
 
     dear = False  # whether the information is not to be formed before somebody needs it
 
     @cached_property
-    def factor(self) -> CholeskyFactor:
+    def factor(self) -> Any:
         """Cholesky factor of the information."""
-        return CholeskyFactor(self.information)
+        return factor_of(self.information)
 
     def well_conditioned(self, least: float) -> bool:
         """Whether the reciprocal condition of the scaled information is above `least`, so that Cholesky will do."""
@@ -76,63 +77,9 @@ class DeferredEvaluation(Evaluation):
         return found
 
 
-class CholeskyFactor:
-    """Cholesky factor of a positive definite matrix A after scaling its diagonal to one, so that units don't matter.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        A is not positive definite to rounding.
-    """
-
-    def __init__(self, A: ndarray):
-        diagonal = A.diagonal()
-        if not (np.isfinite(A).all() and (diagonal > 0).all()):
-            raise np.linalg.LinAlgError("a diagonal entry is zero or not finite")
-        # a power of two: scaling costs no digit
-        self.scale = np.exp2(-np.rint(0.5 * np.log2(diagonal)))
-        self.scaled = A * self.scale * self.scale[:, None]
-        self.L, failed = dpotrf(self.scaled, lower=True)
-        if failed:
-            raise np.linalg.LinAlgError("the matrix is not positive definite")
-
-    def solve(self, b: ndarray) -> ndarray:
-        """Solution A^-1 b of a linear system."""
-        return self.scale * dpotrs(self.L, self.scale * b, lower=True)[0] if len(b) else b
-
-    @property
-    def root(self) -> ndarray:
-        """Root T with A^-1 = T T', so that T' M T loses nothing to A^-1 M A^-1.
-
-        By dtrtri: dtrtrs wakes a second BLAS thread for the smallest matrix, which then turns for some 80 ms.
-        """
-        return self.scale[:, None] * dtrtri(self.L, lower=True)[0].T if len(self.L) else self.L
-
-    @property
-    def inverse(self) -> ndarray:
-        """Inverse A^-1, with less memory than by the root."""
-        V = dpotri(self.L, lower=True)[0]
-        V *= self.scale
-        V *= self.scale[:, None]
-        V = np.tril(V)
-        V += np.tril(V, -1).T
-        return V
-
-    @property
-    def rcond(self) -> float:
-        """Smallest over largest eigenvalue of the scaled matrix."""
-        values = np.linalg.eigvalsh(self.scaled)
-        return float(values[0] / values[-1])
-
-    def exceeds(self, least: float) -> bool:
-        """Whether `rcond` is above `least`.
-
-        The condition in the 1-norm, which is no less than in the spectral, is estimated from the factor at next to no
-        cost (Higham 1988, ACM Transactions on Mathematical Software 14, 381-396), up to a factor far below
-        `CLEAR_RCOND_RATIO`.
-        """
-        rcond, _ = dpocon(self.L, np.abs(self.scaled).sum(axis=0).max(), uplo="L")
-        return rcond > CLEAR_RCOND_RATIO * least or self.rcond > least
+def factor_of(information: Any) -> CholeskyFactor | ArrowFactor:
+    """Factor of an information, an array or an arrow matrix; LinAlgError where it is not positive definite."""
+    return information.factor() if isinstance(information, ArrowMatrix) else CholeskyFactor(information)
 
 
 class Largest(float):
@@ -235,6 +182,8 @@ class MultinomialObjective(Objective):
         The information is the sum over pairs of classes j, l of X' diag(m p_j p_l) X (e_j - e_l)(e_j - e_l)', so that
         nothing is formed as a difference: its blocks off the diagonal are minus the pairs', on it their sums.
         """
+        if of_levels(self.blocks) is not None:
+            return self._of_levels(theta)
         if (self.blocks.arrays[0].shape[1] * self.likelihood.K) ** 2 > MAX_HELD_ENTRIES:
             return replace(self.gradient(theta), information=self.information(theta))
 
@@ -245,6 +194,25 @@ class MultinomialObjective(Objective):
         e = self.blocks.sum(rows)
         return replace(e, information=_of_pairs(e.information, self.likelihood.K))
 
+    def _of_levels(self, theta: ndarray) -> Evaluation:
+        """Value, score and information where a factor has many levels."""
+        K = self.likelihood.K
+        pairs = [(j, i) for j in range(1, K) for i in range(j)]
+
+        def rows(X, y, m, offset, weights):
+            ll, u, p, scale = self._terms(theta, X, y, m, offset, weights)
+            scale = 1.0 if scale is None else scale
+            grams = SumsSideBySide(X.gram(scale * p[j] * p[i]) for j, i in pairs)
+            return Evaluation(float(ll.sum()), X.times(u.T).ravel(order="F"), grams)
+
+        e = self.blocks.sum(rows)
+        found = dict(zip(pairs, e.information, strict=True))
+        blocks = {(i - 1, j - 1): -1.0 * found[j, i] for j, i in pairs if i}
+        for j in range(1, K):
+            own = (found[max(i, j), min(i, j)] for i in range(K) if i != j)
+            blocks[j - 1, j - 1] = functools.reduce(operator.add, own)
+        return replace(e, information=of_equations(blocks, K - 1))
+
     def gradient(self, theta: ndarray) -> Evaluation:
         """Value and score alone; the information is 0."""
 
@@ -254,12 +222,14 @@ class MultinomialObjective(Objective):
 
         return self.blocks.sum(rows)
 
-    def information(self, theta: ndarray, columns: ndarray | None = None) -> ndarray:
+    def information(self, theta: ndarray, columns: ndarray | None = None) -> Any:
         """The information alone, of all columns or some, with little more memory than it takes itself.
 
         A few pairs of classes at a time: the probabilities, formed again for each few, are quick beside their grams.
         """
         X, K = self.blocks.arrays[0], self.likelihood.K
+        if columns is None and of_levels(self.blocks) is not None:
+            return self._of_levels(theta).information
         columns = np.arange(X.shape[1]) if columns is None else columns
         k = len(columns)
         pairs, few = [(j, i) for j in range(1, K) for i in range(j)], max(1, MAX_HELD_ENTRIES // (8 * k * k))
@@ -272,7 +242,7 @@ class MultinomialObjective(Objective):
                 *_, p, scale = self._terms(theta, X, y, m, offset, weights)
                 X = X if k == X.shape[1] else some_columns(X, columns)
                 scale = 1.0 if scale is None else scale
-                return np.stack([X.gram(scale * p[j] * p[i]) for j, i in some])
+                return np.stack([np.asarray(X.gram(scale * p[j] * p[i])) for j, i in some])
 
             for (j, i), G in zip(some, blocks.sum(rows), strict=True):
                 out[j - 1, :, j - 1] += G

@@ -16,7 +16,7 @@ from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import Product
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
-from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.restricted import DerivedObjective, Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit

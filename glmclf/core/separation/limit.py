@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
@@ -21,6 +22,7 @@ from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.separation.outcomes import outcomes_ruled_out
@@ -174,12 +176,19 @@ def limit_estimate(
         inner = _maximum(method, limit, start[kept], len(rows), options)
     theta = np.zeros(len(cone.direction))
     theta[kept] = inner.theta
-    score, information = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
-    expanded = Evaluation(inner.fit.evaluation.value, score, information)
+    expanded = Evaluation(inner.fit.evaluation.value, np.zeros(len(theta)), _nothing(objective, len(theta)))
     fit = replace(inner.fit, theta=theta, evaluation=expanded)
     return LimitEstimate(
         fit, None, cone=cone, kept=kept, rows=rows, ruled_out=gone, inner=inner, objective=limit
     )
+
+
+def _nothing(objective: Objective, p: int) -> Any:
+    """Zero information of p parameters, an `ArrowMatrix` where a factor has many levels."""
+    X = of_levels(objective.blocks)
+    if X is None:
+        return np.zeros((p, p))
+    return ArrowMatrix.of_diagonal(X.layout.repeated(p // X.shape[1]), np.zeros(p))
 
 
 def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:

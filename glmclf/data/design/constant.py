@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
 from glmclf.data.design.arrays import Dropped, is_sparse
@@ -54,6 +55,8 @@ def constant(X: Any) -> int:
     looked at whole.
     """
     n, k = X.shape
+    if isinstance(X, ArrowColumns) and X.constant is not None:
+        return 1
     if isinstance(X, ndarray) and constant_columns(X):
         return 1
     some = X[:: max(1, n // (2 * k + 100))]
@@ -75,7 +78,7 @@ def _combination(X: Any) -> ndarray:
     X = Sparse(X) if is_sparse(X) else X
     size, ones = X.largest(), np.ones(X.shape[0])
     scale = np.where(size > 0, size, 1.0)
-    G, found = X.gram(ones) / scale / scale[:, None], np.zeros(len(scale))
+    G, found = np.asarray(X.gram(ones)) / scale / scale[:, None], np.zeros(len(scale))
     for _ in range(2):
         found += np.linalg.lstsq(G, X.times(ones - X @ (found / scale)) / scale, rcond=None)[0]
     return found / scale

@@ -16,14 +16,16 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.coding import of_record, to_record
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand, from_pieces
+from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
+from glmclf.core.design.pieces import from_pieces
 from glmclf.data.derivatives.design import refuse_variable, slope
 from glmclf.data.design.arrays import rows_by_place, sums_up
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula.evaluate import label_columns, raw_missing, scattered, value_of
 from glmclf.data.formula.factors import Expression, Factor, Value
-from glmclf.data.formula.parse import Parsed, codings
+from glmclf.data.formula.parse import Parsed, coding_of, codings
 from glmclf.data.formula.terms import Subterm, Variable, are_plain, by_value, match
 from glmclf.data.formula.undefined import COUNTS_AS_MISSING, NamedColumns, not_finite_rows, say_undefined
 from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
@@ -227,7 +229,7 @@ class Design(TableDesign):
             "terms": [[name, s.start, s.stop] for name, s in self.terms.items()],
             "k_constant": self.k_constant,
             "subterms": [
-                {"factors": list(s.factors), "contrasts": [[code, matrix] for code, matrix in s.contrasts.items()]}
+                {"factors": list(s.factors), "contrasts": [[code, to_record(c)] for code, c in s.contrasts.items()]}
                 for s in self.subterms
             ],
         }
@@ -240,7 +242,10 @@ class Design(TableDesign):
             xnames=record["xnames"],
             terms={name: slice(start, stop) for name, start, stop in record["terms"]},
             k_constant=record["k_constant"],
-            subterms=[Subterm(tuple(s["factors"]), dict(s["contrasts"])) for s in record["subterms"]],
+            subterms=[
+                Subterm(tuple(s["factors"]), {code: of_record(c) for code, c in s["contrasts"]})
+                for s in record["subterms"]
+            ],
             **shared,
         )
 
@@ -408,7 +413,7 @@ def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contr
     subterms = [
         Subterm(
             tuple(f.name() for f in sub.factors),
-            {f.name(): np.asarray(m.matrix, dtype=np.float64) for f, m in sub.contrast_matrices.items()},
+            {f.name(): coding_of(m) for f, m in sub.contrast_matrices.items()},
         )
         for subs in info.term_codings.values()
         for sub in subs

@@ -44,9 +44,13 @@ class BaseLevel(Treatment):
 
     def code_without_intercept(self, levels: list[Any]) -> Any:
         """Contrasts against the level."""
+        self.check(levels)
+        return super().code_without_intercept(levels)
+
+    def check(self, levels: Any) -> None:
+        """Raise ValueError unless the base is a level."""
         if self.reference not in levels:
             raise ValueError(f"base={self.reference!r} is none of its levels")
-        return super().code_without_intercept(levels)
 
 
 def as_factor(data: Any, contrast: Any = None, levels: Any = None, base: Any = None) -> Any:

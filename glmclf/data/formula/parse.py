@@ -13,15 +13,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from patsy import ContrastMatrix, DesignInfo, PatsyError, Term
+from patsy import ContrastMatrix, DesignInfo, PatsyError, Sum, Term, Treatment
 from patsy.build import design_matrix_builders
+from patsy.contrasts import _get_level, _name_levels
 from patsy.desc import Evaluator, IntermediateExpr
 from patsy.design_info import FactorInfo, SubtermInfo
 from patsy.parse_formula import parse_formula as parsed_tree
 
+from glmclf.core.design import coding as many
+from glmclf.core.design.coding import LevelCoding
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.data.formula import expressions
 from glmclf.data.formula.dialects import has_dot, hinting, refuse_names, with_all_columns
-from glmclf.data.formula.factors import Box, Factor
+from glmclf.data.formula.factors import BaseLevel, Box, Factor
 from glmclf.data.formula.operators import refuse_modulo
 from glmclf.data.table.frame import quoted
 from glmclf.errors import FormulaError
@@ -255,7 +259,70 @@ class _Known:
 
     def eval(self, state: Any, data: Any) -> Any:
         levels = self._factor.levels
-        return np.zeros((1, self._factor.width)) if levels is None else Box([], self._contrast, levels)
+        return np.zeros((1, self._factor.width)) if levels is None else Box([], _held(self._contrast, levels), levels)
+
+
+class _ManyLevels:
+    """Treatment or sum coding of many levels, of which patsy is given a matrix that takes no memory.
+
+    Its `ContrastMatrix` objects have the coding itself as `coding`.
+    """
+
+    def __init__(self, contrast: Any):
+        self._contrast = contrast
+
+    def code_with_intercept(self, levels: Any) -> Any:
+        """Contrasts that span the constant."""
+        return _coded_by(LevelCoding.full(len(levels)), _name_levels("", levels))
+
+    def code_without_intercept(self, levels: Any) -> Any:
+        """Contrasts beside the constant."""
+        make: Callable[[int, int], LevelCoding] = LevelCoding.treatment
+        letter, given, usual = "T.", getattr(self._contrast, "reference", None), 0
+        if isinstance(self._contrast, Sum):
+            make, letter, given, usual = LevelCoding.deviations, "S.", self._contrast.omit, len(levels) - 1
+        place = usual if given is None else _get_level(levels, given)
+        return _coded_by(make(len(levels), place), _name_levels(letter, [*levels[:place], *levels[place + 1 :]]))
+
+
+class _ManyDeviations(_ManyLevels):
+    def code_with_intercept(self, levels: Any) -> Any:
+        return self._contrast.code_with_intercept(levels)
+
+
+def _coded_by(coding: LevelCoding, suffixes: list[str]) -> Any:
+    matrix = ContrastMatrix(np.broadcast_to(0.0, coding.shape), suffixes)
+    matrix.coding = coding
+    return matrix
+
+
+def _held(contrast: Any, levels: Any) -> Any:
+    """The contrast, of many levels without its matrix where it is treatment or sum coding.
+
+    Raises
+    ------
+    ValueError
+        Another coding of so many levels that its matrix takes gigabytes.
+    """
+    known = contrast() if contrast is Treatment or contrast is Sum else Treatment() if contrast is None else contrast
+    if len(levels) < many.MANY_LEVELS:
+        return contrast
+    if isinstance(known, BaseLevel):
+        known.check(levels)
+    if type(known) in (Treatment, BaseLevel):
+        return _ManyLevels(known)
+    if 8 * len(levels) ** 2 > MAX_DENSE_BYTES:
+        raise ValueError(
+            f"a coding of {len(levels):,} levels other than treatment coding would take "
+            f"{8e-9 * len(levels) ** 2:.1f} GB: use C(...) without another coding"
+        )
+    return _ManyDeviations(known) if type(known) is Sum else contrast
+
+
+def coding_of(matrix: Any) -> Any:
+    """The coding behind patsy's `ContrastMatrix`."""
+    found = getattr(matrix, "coding", None)
+    return np.asarray(matrix.matrix, dtype=np.float64) if found is None else found
 
 
 def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
@@ -298,7 +365,9 @@ def described(design: Any) -> DesignInfo:
 
 def _described_subterm(subterm: Any, known: dict[str, _Known], widths: dict[str, int]) -> SubtermInfo:
     contrasts = {
-        known[code]: ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        known[code]: _coded_by(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
+        if isinstance(matrix, LevelCoding)
+        else ContrastMatrix(matrix, [f"[{i}]" for i in range(matrix.shape[1])])
         for code, matrix in subterm.contrasts.items()
     }
     return SubtermInfo([known[code] for code in subterm.factors], contrasts, subterm.size(widths))

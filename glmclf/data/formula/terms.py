@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.coding import LevelCoding
 from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.formula.factors import recode
 from glmclf.data.table.frame import Column, quoted, read_column
@@ -26,23 +27,34 @@ class Subterm(NamedTuple):
     ----------
     factors : tuple of str
         Codes of the factors; the leftmost varies fastest among the columns.
-    contrasts : dict of (levels, columns) ndarrays
+    contrasts : dict of (levels, columns) ndarrays or LevelCoding
         Coding of the factors that have levels.
     """
 
     factors: tuple[str, ...]
-    contrasts: dict[str, ndarray]
+    contrasts: dict[str, Any]
 
     def piece(self, values: Mapping[str, ndarray], widths: Mapping[str, int]) -> SubtermColumns:
-        """The columns of this subterm, given each factor's codes or numbers."""
+        """The columns of this subterm, given each factor's codes or numbers.
+
+        Beside a factor of many levels the coding of others is numbers, so that its columns are told by its levels.
+        """
         codes, contrast, numbers = None, None, None
+        coded = self._coded()
         for code in self.factors:
-            if code in self.contrasts:
+            if code in coded:
                 codes, contrast = self._cross(codes, contrast, values[code], self.contrasts[code])
+            elif code in self.contrasts:
+                numbers = _products(numbers, _rows_of(self.contrasts[code], values[code]))
             else:
                 numbers = _products(numbers, values[code])
-        num, cat = self._columns(widths)
+        num, cat = self._columns(widths, coded)
         return SubtermColumns(numbers, codes, contrast, num, cat)
+
+    def _coded(self) -> set[str]:
+        """The factors whose cells are codes: all, or that of the most levels where it has many."""
+        many = [code for code in self.factors if isinstance(self.contrasts.get(code), LevelCoding)]
+        return {max(many, key=lambda code: len(self.contrasts[code]))} if many else set(self.contrasts)
 
     def _cross(
         self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray
@@ -60,15 +72,15 @@ class Subterm(NamedTuple):
     def _sizes(self, widths: Mapping[str, int]) -> list[int]:
         return [self.contrasts[c].shape[1] if c in self.contrasts else widths[c] for c in self.factors]
 
-    def _columns(self, widths: Mapping[str, int]) -> tuple[ndarray, ndarray]:
+    def _columns(self, widths: Mapping[str, int], coded: set[str]) -> tuple[ndarray, ndarray]:
         """Places of the product of numbers and of the column of the crossed contrast that each column of X uses."""
         sizes = self._sizes(widths)
         num, cat = [], []
         for reverse in itertools.product(*(range(size) for size in reversed(sizes))):
             places: dict[bool, tuple[int, int]] = {True: (0, 1), False: (0, 1)}
             for code, size, j in zip(self.factors, sizes, reverse[::-1]):
-                place, stride = places[code in self.contrasts]
-                places[code in self.contrasts] = (place + j * stride, stride * size)
+                place, stride = places[code in coded]
+                places[code in coded] = (place + j * stride, stride * size)
             num.append(places[False][0])
             cat.append(places[True][0])
         return np.array(num, dtype=np.intp), np.array(cat, dtype=np.intp)
@@ -78,12 +90,25 @@ class Subterm(NamedTuple):
         if any(code not in self.contrasts for code in self.factors):
             return False
         for coding in self.contrasts.values():  # a product of spans holds 1 if each of them does
+            if isinstance(coding, LevelCoding):
+                if not coding.spans_constant():
+                    return False
+                continue
             if (coding.sum(axis=1) == 1.0).all():
                 continue
             solution = np.linalg.lstsq(coding, np.ones(len(coding)), rcond=None)[0]
             if not np.allclose(coding @ solution, 1.0, atol=1e-10):
                 return False
         return True
+
+
+def _rows_of(coding: Any, codes: ndarray) -> ndarray:
+    """Rows of the coding of cells, (n, width)."""
+    if not isinstance(coding, LevelCoding):
+        return np.asfortranarray(coding[codes])
+    out = np.zeros((len(codes), coding.width), order="F")
+    coding.fill(out, codes)
+    return out
 
 
 def _products(numbers: ndarray | None, new: ndarray) -> ndarray:

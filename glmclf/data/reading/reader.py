@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.factor import SubtermColumns, from_pieces
+from glmclf.core.design.factor import SubtermColumns
+from glmclf.core.design.pieces import from_pieces
 from glmclf.core.rows.observations import Observations
 from glmclf.data.design.computed import ComputedColumn
 from glmclf.data.formula.evaluate import left_value, raw_missing

@@ -10,8 +10,11 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import RowLengths
 from glmclf.core.likelihood.objective import Largest, Objective
+from glmclf.core.numerics.arrow import of_equations
+from glmclf.core.rows.summed import SumsSideBySide
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, MAX_ROW_ENTRIES, RowsError, instead, score_and_weight
 
 
@@ -31,7 +34,7 @@ class Leverages:
     theta : (p,) ndarray
         The estimate.
     root : (p, p) ndarray
-        T with T T' = A^-1.
+        T with T T' = A^-1; with many levels A^-1 itself, as `BlocksPlusLowRank`.
     frequency : bool
         Whether weights are frequencies; then leverages are those of one of the equal rows.
     size : int
@@ -43,7 +46,7 @@ class Leverages:
     cov_type: str
     objective: Objective
     theta: ndarray
-    root: ndarray
+    root: Any
     frequency: bool
     size: int
     nobs: float | None = None
@@ -94,12 +97,7 @@ class Leverages:
             v, single = _divided(u, W, G, delta)
             v = v / (1.0 if frequency else unit)
             times = weights if frequency and weights is not None else np.ones(len(v))
-            if v.shape[1] == 1:
-                meat = X.gram(times * v[:, 0] ** 2)
-            else:
-                S = (v[:, :, None] * X.toarray()[:, None, :]).reshape(len(v), p)
-                meat = (S.T * times) @ S
-            return _Meat(meat, len(v), np.flatnonzero(single))
+            return _Meat(outer_gram(X, v, times), len(v), np.flatnonzero(single))
 
         found = self._blocks().sum(rows)
         if len(found.ones):
@@ -108,7 +106,7 @@ class Leverages:
                 f'coefficient. Use "{instead(self.total, p)}", or leave such a coefficient out',
                 found.ones,
             )
-        return found.total
+        return whole_gram(found.total)
 
     def _blocks(self) -> Any:
         """Rows in blocks whose arrays (n, q, p), of several equations, are not too large."""
@@ -129,8 +127,33 @@ class Leverages:
             u, W = weights[:, None] * u, weights[:, None, None] * W
         if q == 1:
             return u, W, self._lengths(X)[:, None, None]
+        if isinstance(X, ArrowColumns):
+            return u, W, X.forms(self.root, q)
         Z = np.tensordot(X.toarray(), self.root.reshape(q, X.shape[1], p), axes=(1, 1))
         return u, W, Z @ Z.transpose(0, 2, 1)
+
+
+def outer_gram(X: Any, u: ndarray, times: Any) -> Any:
+    """Sum of times s s' of scores s = D u of rows, D one block x an equation; of many levels and several equations a
+    gram for each pair of these, for `whole_gram`."""
+    u = u.reshape(len(u), -1)
+    q = u.shape[1]
+    if q == 1:
+        return X.gram(times * u[:, 0] * u[:, 0])
+    if isinstance(X, ArrowColumns):
+        return SumsSideBySide(X.gram(times * u[:, i] * u[:, j]) for i in range(q) for j in range(i, q))
+    A = X.toarray()
+    S = np.hstack([A * column[:, None] for column in u.T])
+    return (S.T * times) @ S
+
+
+def whole_gram(found: Any) -> Any:
+    """The sum that `outer_gram` gave, as one matrix."""
+    if not isinstance(found, SumsSideBySide):
+        return found
+    q = int(np.sqrt(2 * len(found)))
+    pairs = [(i, j) for i in range(q) for j in range(i, q)]
+    return of_equations(dict(zip(pairs, found, strict=True)), q)
 
 
 #: what a covariance makes of the leverages of an estimate: the function from h of some rows to their powers delta
@@ -141,7 +164,7 @@ LeverageRule = Callable[[Leverages], Callable[[ndarray], ndarray]]
 class _Meat:
     """Outer products of scores, number of rows, and the places of rows of leverage one; + adds more rows."""
 
-    total: ndarray
+    total: Any
     n: int
     ones: ndarray
 

@@ -50,7 +50,19 @@ class LimitContext(Context):
 
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations."""
+        if self._of_levels:
+            return self._kept_of(super().sum_of_outer_scores())
         return ScoreSums.sum_of_outer_scores(self)
+
+    def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
+        """Sums of the scores over clusters; `codes` are those of all rows."""
+        found = super().cluster_sums(codes, n_clusters)
+        return self._kept_of(found) if self._of_levels else found
+
+    def _kept_of(self, sums: Any) -> Any:
+        """What parameters that are kept have of sums of all, of several equations."""
+        kept = getattr(self.objective, "kept", None)
+        return sums if kept is None else sums.narrowed(np.isin(np.arange(len(self.found.cone.direction)), kept))
 
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
@@ -64,8 +76,10 @@ class LimitContext(Context):
 
     def _beside(self, codes: Any) -> Blocks:
         """Rows of the limit, with one more array of all rows beside them."""
-        blocks = self.objective.blocks
-        return expandable(blocks.with_codes(codes[self.found.rows]))
+        codes = codes[self.found.rows]
+        if self._of_levels:
+            return super()._beside(codes)
+        return expandable(self.objective.blocks.with_codes(codes))
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.fit.information import information_vanished
-from glmclf.core.fit.rank import dependencies_in
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.solvers import solve
 from glmclf.core.rows.blocks import Blocks, one_blas_thread, ordered_map
 from glmclf.core.separation.search import find_cone

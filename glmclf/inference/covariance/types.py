@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -14,10 +16,12 @@ from scipy import sparse
 from glmclf import registry
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_whole
+from glmclf.core.design.arrow import GroupSums, of_levels
 from glmclf.core.design.columns import expandable, rows_at_once
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation, Objective
+from glmclf.core.likelihood.objective import Evaluation, Objective
+from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, OuterProducts, SymmetricMatrix, matrix_of, record_of
 from glmclf.core.rows.blocks import Blocks
-from glmclf.inference.covariance.leverage import LeverageRule, Leverages
+from glmclf.inference.covariance.leverage import LeverageRule, Leverages, outer_gram, whole_gram
 
 MAX_EXPANDED_SCORES = 2**27  # entries of the scores of expanded rows
 
@@ -30,7 +34,8 @@ class Covariance:
     ----------
     name : str
         The `cov_type`.
-    matrix : (p, p) ndarray
+    matrix : (p, p) ndarray or BlocksPlusLowRank
+        The second where a factor has many levels; it stands for such an array.
     description : str
         One sentence for the summary.
     clusters : tuple of int
@@ -40,7 +45,7 @@ class Covariance:
     """
 
     name: str
-    matrix: ndarray
+    matrix: Any
     description: str
     clusters: tuple[int, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
@@ -56,12 +61,12 @@ class Covariance:
     def to_dict(self, groups: list[str]) -> dict[str, Any]:
         """Record of the covariance for a file, with the names of its groupings."""
         names = ("name", "matrix", "description", "clusters", "options")
-        return {**{name: getattr(self, name) for name in names}, "groups": groups}
+        return {**{name: getattr(self, name) for name in names}, "matrix": record_of(self.matrix), "groups": groups}
 
     @classmethod
     def of(cls, stored: dict[str, Any]) -> tuple[Covariance, list[str]]:
         """Read a covariance and the names of its groupings from what a file holds."""
-        V = np.array(stored["matrix"], dtype=float)
+        V = matrix_of(stored["matrix"])
         V = V if V.ndim == 2 else np.zeros((0, 0))
         clusters, options = tuple(stored["clusters"]), stored.get("options", {})
         return cls(stored["name"], V, stored["description"], clusters, options), stored["groups"]
@@ -220,20 +225,23 @@ class Context(ScoreSums):
         return self.evaluation.factor.root
 
     @property
-    def bread(self) -> ndarray:
+    def bread(self) -> Any:
         """Inverse observed information."""
-        return self.root @ self.root.T
+        return _bread(self.evaluation.factor)
 
     @property
-    def expected_bread(self) -> ndarray:
+    def expected_bread(self) -> Any:
         """Inverse expected information."""
         if self.objective.canonical:
             return self.bread
-        T = CholeskyFactor(self.objective(self.theta, True).information).root
-        return T @ T.T
+        return _bread(self.objective(self.theta, True).factor)
 
-    def sandwich(self, meat: ndarray) -> ndarray:
+    def sandwich(self, meat: Any) -> Any:
         """A^-1 meat A^-1, of scores in the objective's unit: weights of 1e-170 must not underflow when squared."""
+        if isinstance(meat, ArrowMatrix):
+            return (self.objective.unit * self.bread).around(meat)
+        if isinstance(meat, OuterProducts):
+            return (self.objective.unit * self.bread).around_products(meat)
         root = self.objective.unit**0.5 * self.root
         half = root.T @ meat @ root
         return _without_rounding(root @ half @ root.T, (root * root).sum(axis=1) * np.abs(half).sum())
@@ -255,28 +263,44 @@ class Context(ScoreSums):
     def sum_of_outer_scores(self) -> ndarray:
         """sum_i s_i s_i' over observations; of one equation by the gram of X, without scores."""
 
-        def part(X, y, m, offset, weights) -> ndarray:
+        def part(X, y, m, offset, weights) -> Any:
             u = self.objective.score_factor(self.theta, X, y, m, offset)
             times = 1.0
             if weights is not None:
                 times = weights if self.frequency else (weights / self.unit) ** 2
-            if u.ndim == 1:
-                return X.gram(times * u * u)
-            S = _scores(X, u)
-            return (S.T * times) @ S
+            return outer_gram(X, u, times)
 
-        return (self.objective.blocks if self.objective.likelihood.n_eta == 1 else self.blocks).sum(part)
+        by_gram = self.objective.likelihood.n_eta == 1 or self._of_levels
+        return whole_gram((self.objective.blocks if by_gram else self.blocks).sum(part))
+
+    @property
+    def _of_levels(self) -> bool:
+        """Whether a factor has many levels."""
+        return of_levels(self.objective.blocks) is not None
+
+    def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
+        """Sums of the scores over clusters, (n_clusters, p) or `GroupSums`; `codes` (n,) numbers the clusters from 0.
+        """
+        if not self._of_levels:
+            return super().cluster_sums(codes, n_clusters)
+
+        def part(X, y, m, offset, weights, codes) -> Any:
+            u = self.objective.score_factor(self.theta, X, y, m, offset)
+            u = u if weights is None else (u.T * (weights / self.unit)).T
+            return X.sums_by(codes, u, n_clusters)
+
+        return self._beside(codes).sum(part)
 
     def _beside(self, codes: Any) -> Blocks:
         blocks = self.objective.blocks
-        return blocks.with_codes(codes, rows_at_once(blocks.arrays[0]))
+        X = of_levels(blocks)
+        return blocks.with_codes(codes, rows_at_once(blocks.arrays[0]) if X is None else X.rows_of_border)
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows, for a covariance of that name."""
         e = self.evaluation if self.objective.canonical else self.objective(self.theta, True)
-        return Leverages(
-            cov_type, self.objective, self.theta, e.factor.root, self.frequency, len(self.theta), self.nobs
-        )
+        root = e.factor.inverse if isinstance(e.factor, ArrowFactor) else e.factor.root
+        return Leverages(cov_type, self.objective, self.theta, root, self.frequency, len(self.theta), self.nobs)
 
 
 @dataclass(frozen=True)
@@ -319,7 +343,7 @@ class InfluenceContext(ScoreSums):
         """The model-based covariance: at the estimate of a full exponential family both informations agree."""
         return self.model_based()
 
-    def sandwich(self, meat: ndarray) -> ndarray:
+    def sandwich(self, meat: Any) -> Any:
         """Sandwich covariance of influences: as they are on the estimate itself, only their scale is undone."""
         return meat / self.total**2
 
@@ -347,7 +371,9 @@ def _check_size(ctx: Context | InfluenceContext, what: str) -> None:
 
 def spread(ctx: Context, V: ndarray) -> ndarray:
     """Eigenvalues of a covariance V relative to the inverse information, in order: variances of combinations beside
-    those if the model were right; empty without parameters."""
+    those if the model were right; empty without parameters. With many levels those of the parameters alone."""
+    if isinstance(V, SymmetricMatrix):
+        return np.sort(V.diagonal() / (ctx.objective.unit * ctx.bread.diagonal()))
     T = ctx.evaluation.information @ ctx.root
     M = T.T @ V @ T / ctx.objective.unit
     return np.linalg.eigvalsh(0.5 * (M + M.T)) if M.size and np.isfinite(M).all() else np.zeros(0)
@@ -368,6 +394,14 @@ def _without_rounding(V: ndarray, size: ndarray) -> ndarray:
     v = V[at, at]
     V[at, at] = np.where((v < 0) & (-v <= 8 * len(V) * np.finfo(float).eps * size), 0.0, v)
     return V
+
+
+def _bread(factor: Any) -> Any:
+    """Inverse of a factored information, an array or blocks of levels plus a low rank."""
+    if isinstance(factor, ArrowFactor):
+        return factor.inverse
+    T = factor.root
+    return T @ T.T
 
 
 def _scores(X, u: ndarray) -> ndarray:
@@ -431,10 +465,12 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
     counts = tuple(int(g.max()) + 1 for g in groups)
     cells, members = _cells(groups)
     S = ctx.cluster_sums(cells, len(members[0]))
-    V = np.zeros((S.shape[1],) * 2)
-    for k in range(1, len(groups) + 1):
-        for some in combinations(members, k):
-            V -= (-1) ** k * _of_sums(ctx, S, _cells(some)[0])
+    parts = [
+        -((-1) ** k) * _of_sums(ctx, S, _cells(some)[0])
+        for k in range(1, len(groups) + 1)
+        for some in combinations(members, k)
+    ]
+    V = functools.reduce(operator.add, parts)
     return Covariance("cluster", V, COVARIANCES["cluster"].description, counts)
 
 
@@ -457,13 +493,17 @@ def _check_clusters(n_clusters: int) -> None:
         raise ValueError("standard errors by clusters need at least two clusters; the groups have one")
 
 
-def _of_sums(ctx: Context | InfluenceContext, S: ndarray, codes: ndarray) -> ndarray:
+def _of_sums(ctx: Context | InfluenceContext, S: Any, codes: ndarray) -> Any:
     """Sandwich by clusters, of which each has some of the rows of S."""
     n_clusters = int(codes.max()) + 1
     _check_clusters(n_clusters)
-    sums = S if n_clusters == len(S) else _summed_by(codes, n_clusters) @ S
+    if n_clusters == len(S):
+        sums = S
+    else:
+        to_clusters = _summed_by(codes, n_clusters)
+        sums = S.summed(to_clusters) if isinstance(S, GroupSums) else to_clusters @ S
     factor = n_clusters / (n_clusters - 1) * (ctx.nobs - 1) / (ctx.nobs - ctx.size)
-    return factor * ctx.sandwich(sums.T @ sums)
+    return factor * ctx.sandwich(sums.outer_products() if isinstance(sums, GroupSums) else sums.T @ sums)
 
 
 def _summed_by(codes: ndarray, n_clusters: int, times: ndarray | None = None) -> sparse.csr_array:

@@ -139,9 +139,9 @@ def orthonormal(theta: ndarray, V: ndarray, R: ndarray, q: ndarray) -> tuple[nda
     """
     used = (R != 0).any(axis=0)
     theta, V, R = theta[used], V[np.ix_(used, used)], R[:, used]
-    if not (np.isfinite(theta).all() and np.isfinite(np.diagonal(V)).all()):
+    if not (np.isfinite(theta).all() and np.isfinite(V.diagonal()).all()):
         return np.full(len(R), np.nan), np.full((len(R), len(R)), np.nan)
-    scale = np.sqrt(np.maximum(np.diagonal(V), 0.0))
+    scale = np.sqrt(np.maximum(V.diagonal(), 0.0))
     scale[scale == 0] = 1.0
     A = R * scale
     size = np.abs(A).max(axis=1)
@@ -199,7 +199,7 @@ def _other(again: float, value: float) -> bool:
 
 def standard_errors(R: ndarray, V: ndarray) -> ndarray:
     """Standard errors of R theta, sqrt(diag(R V R')); NaN where the variance is negative or lost in rounding."""
-    bad = ~np.isfinite(np.diagonal(V))
+    bad = ~np.isfinite(V.diagonal())
     S = np.where(bad[:, None] | bad, 0.0, V)
     variance = ((R @ S) * R).sum(axis=1)
     noise = len(V) * EPS * ((np.abs(R) @ np.abs(S)) * np.abs(R)).sum(axis=1)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.coding import LevelCoding, uncoded_cells
+
 WEIGHT_DIGITS = 9  # decimals to which weights of levels agree: they are inverses of small matrices of exact numbers
 
 Weights = tuple[tuple[str, float], ...]  # of levels by name, without those of weight zero
@@ -141,6 +143,8 @@ def _rows(coding: ndarray, levels: Any) -> tuple[Weights | None, list[Weights]]:
 
     Means of levels are m = [1, C] (a, b) under a coding C, so that rows of the inverse say what a and each b are.
     """
+    if isinstance(coding, LevelCoding):
+        return _of_many(coding, levels)
     whole = coding.shape[1] == len(coding)
     if ((coding == 0) | (coding == 1)).all() and (coding.sum(axis=0) == 1).all() and (coding.sum(axis=1) <= 1).all():
         own, rest = [str(levels[i]) for i in coding.argmax(axis=0)], np.flatnonzero(coding.sum(axis=1) == 0)
@@ -152,6 +156,17 @@ def _rows(coding: ndarray, levels: Any) -> tuple[Weights | None, list[Weights]]:
     inverse = np.linalg.pinv(coding if whole else np.column_stack([np.ones(len(coding)), coding]))
     rows = [_weights(levels, row) for row in inverse]
     return (None, rows) if whole else (rows[0], rows[1:])
+
+
+def _of_many(coding: LevelCoding, levels: Any) -> tuple[Weights | None, list[Weights]]:
+    """Weights as of `_rows` for many levels; of deviations, whose means have all of them, none are told."""
+    if coding.opposite is not None:
+        return None, [((f"{levels[i]} against the mean", 1.0),) for i in np.flatnonzero(coding.position >= 0)]
+    own, rest = [str(levels[i]) for i in np.flatnonzero(coding.position >= 0)], uncoded_cells(coding)
+    if not len(rest):
+        return None, [((level, 1.0),) for level in own]
+    base = str(levels[rest[0]])
+    return ((base, 1.0),), [tuple(sorted([(base, -1.0), (level, 1.0)])) for level in own]
 
 
 def _of_features(features: Sequence[Any]) -> tuple[dict[str, Meaning], dict[str, Weights]]:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.rank import dependencies, dependencies_in, roundings, triangular_factor
+from glmclf.core.fit.level_rank import dependencies_in
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.errors import DataError
 from glmclf.inference.covariance.constrained import free_form
 from glmclf.results.comparison.comparability import (

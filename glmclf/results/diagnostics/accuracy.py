@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import expandable
 from glmclf.core.fit.precision import expected_digits
 from glmclf.errors import InferenceWarning, warn
@@ -52,7 +53,12 @@ def rounded_columns(model: Any) -> list[bool]:
     computed = np.array(model._design.computed, dtype=bool)
     if not computed.any() or model._rows_ is None:
         return [False] * len(computed)
-    found = expandable(model._rows.patterns()).sum(lambda X: _last_bits(X.toarray()))
+    patterns = model._rows.patterns()
+    X = patterns.arrays[0]
+    if isinstance(X, ArrowColumns):
+        found = X.by_column(patterns.sum(lambda X: _last_bits(X.numbers)))
+    else:
+        found = expandable(patterns).sum(lambda X: _last_bits(X.toarray()))
     return (computed & (found > 0)).tolist()
 
 

@@ -155,7 +155,7 @@ def pairwise_tests(
 def _correlation(res: Any, R: ndarray, se: ndarray) -> ndarray:
     """The correlation of the combinations R, or of more of them than parameters a root of it."""
     _, V, rotated = res._in_coordinates(R)
-    unknown = ~np.isfinite(np.diagonal(V))  # of parameters that no combination with a standard error has
+    unknown = ~np.isfinite(V.diagonal())  # of parameters that no combination with a standard error has
     V = np.where(unknown[:, None] | unknown, 0.0, V)
     if len(R) > len(V):
         values, vectors = np.linalg.eigh(V)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.coding import uncoded_cells
 from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
@@ -148,7 +149,7 @@ class LinearPredictors:
         """Place of the base level, whose columns are all 0; the first if the coding has no such level."""
         for subterm in getattr(self.design, "subterms", []):
             if subterm.factors == (code,) and code in subterm.contrasts:
-                zero = np.flatnonzero(~subterm.contrasts[code].any(axis=1))
+                zero = uncoded_cells(subterm.contrasts[code])
                 return int(zero[0]) if len(zero) else 0
         return 0
 

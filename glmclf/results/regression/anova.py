@@ -11,6 +11,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_choice, is_whole
+from glmclf.core.design.coding import column_sums
 from glmclf.core.design.columns import reordered, some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import into_basis
@@ -68,7 +69,7 @@ def _coding_note(type: int, model: Any) -> list[str]:
     crossed: dict[str, None] = {}
     for s in subterms:
         inside = any({*other.factors} < {*s.factors} for other in subterms if other.factors)
-        crossed |= {code: None for code, C in s.contrasts.items() if inside and abs(C.sum(axis=0)).max() > CENTRED}
+        crossed |= {code: None for code, C in s.contrasts.items() if inside and abs(column_sums(C)).max() > CENTRED}
     if type != 3 or not crossed:
         return []
     names = ", ".join(crossed)

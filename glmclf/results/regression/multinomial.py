@@ -522,7 +522,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
     def _log_odds_covariance(self, X: ndarray) -> ndarray:
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
         k = X.shape[1]
-        V = self._cov.matrix.reshape(-1, k, len(self._cov.matrix) // k, k)
+        V = np.asarray(self._cov.matrix).reshape(-1, k, len(self._cov.matrix) // k, k)
         return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
 
     # ------------------------------------------------------------------------------------------------- tables

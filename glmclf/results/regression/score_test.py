@@ -13,8 +13,8 @@ from glmclf.checks import check_choice
 from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import rotated
+from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
-from glmclf.core.fit.rank import dependencies_in
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import CollinearityError, EstimationError
 from glmclf.inference.covariance.types import Context

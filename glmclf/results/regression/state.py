@@ -16,6 +16,7 @@ from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from
 from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.numerics.arrow import BlocksPlusLowRank, SymmetricMatrix, matrix_of, record_of
 from glmclf.inference.covariance.types import Covariance
 
 STORED_KINDS = ("separation", "reduction", "constraint")  # kinds of estimates other than maxima in files
@@ -205,9 +206,11 @@ class FitState:
         return theta if self.omitted is None else np.where(self.omitted, np.nan, theta)
 
     @cached_property
-    def V(self) -> ndarray:
+    def V(self) -> Any:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
+        if isinstance(V, SymmetricMatrix):
+            return self._of_levels(V)
         if basis is not None:
             V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
@@ -220,10 +223,16 @@ class FitState:
         fixed = self.estimate.fixed_parameters
         return np.where(fixed | fixed[:, None], 0.0, V) if fixed.any() else V
 
+    def _of_levels(self, V: Any) -> BlocksPlusLowRank:
+        """Covariance of the reported parameters where a factor has many levels: as an array only if it is asked for."""
+        lost, fixed = self.estimate.unbounded, self.estimate.fixed_parameters
+        lost = lost if self.omitted is None else lost | self.omitted
+        return V.without(lost, fixed) if lost.any() or fixed.any() else V
+
     @property
     def variances(self) -> ndarray:
         """Diagonal of the covariance of the reported parameters."""
-        return np.diag(self.V)
+        return self.V.diagonal()
 
     def block(self, at: ndarray) -> ndarray:
         """Covariance of the reported parameters at some places."""
@@ -280,7 +289,7 @@ class FitState:
             "basis": found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
-            "information": fit.evaluation.information,
+            "information": record_of(fit.evaluation.information),
             **{name: getattr(fit, name) for name in ("iterations", "converged", "message", "decrement")},
             "method": method,
             "exact": found.exact,
@@ -296,7 +305,7 @@ class FitState:
         `cone` is that of a separated fit.
         """
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], f["information"])
+        evaluation = Evaluation(f["value"], f["score"], matrix_of(f["information"]))
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
         found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -19,7 +20,7 @@ from glmclf.core.fit.solvers.loop import (
     longest_step,
     stands_still,
 )
-from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
+from glmclf.core.likelihood.objective import Evaluation, factor_of
 
 SCORING_TOL = 1e-26  # squared decrement times p/n; quasi-scoring ends linearly: its last step leaves a share of it
 ADJUSTED_ROUNDING_DECREMENT = 1e-10  # squared decrement that is rounding where it has not fallen for so many steps:
@@ -39,12 +40,12 @@ class Point:
     value: float
     penalised: float | None
     score: ndarray
-    information: ndarray
+    information: Any
 
     @cached_property
-    def factor(self) -> CholeskyFactor:
+    def factor(self) -> Any:
         """Cholesky factor of the information."""
-        return CholeskyFactor(self.information)
+        return factor_of(self.information)
 
     @cached_property
     def step(self) -> ndarray:
@@ -209,8 +210,8 @@ def _accelerated(past: list[Point]) -> ndarray:
     point = past[-1]
     F = np.column_stack([point.step - p.step for p in past[:-1]])
     X = np.column_stack([point.theta - p.theta for p in past[:-1]])
-    whiten = point.factor.L.T / point.factor.scale
-    size = np.linalg.norm(whiten @ F, axis=0)
+    white = point.factor.whitened(F)
+    size = np.linalg.norm(white, axis=0)
     size = np.where(size > 0, size, 1.0)
-    weights = np.linalg.lstsq((whiten @ F) / size, whiten @ point.step, rcond=1e-8)[0] / size
+    weights = np.linalg.lstsq(white / size, point.factor.whitened(point.step), rcond=1e-8)[0] / size
     return point.step - (X + F) @ weights

@@ -1,0 +1,365 @@
+"""Columns of a design in which a factor has many levels: its gram is an arrow matrix, made by weighted counts."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+
+from glmclf.core.design import coding
+from glmclf.core.design.coding import LevelCoding
+from glmclf.core.design.dense import Dense, expanded_rows
+from glmclf.core.design.factor import CodedColumns, FactorColumns, SubtermColumns, cut, expand, level_coding
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, ArrowLayout, ArrowMatrix, BlocksPlusLowRank, OuterProducts
+
+
+class Slot(NamedTuple):
+    """Columns of the factor of many levels that share a vector of numbers, one a level.
+
+    Attributes
+    ----------
+    numbers : (n,) ndarray or None
+        None counts as one.
+    places : (L,) integer ndarray
+        Place of each level's column in X; -1 for none.
+    """
+
+    numbers: ndarray | None
+    places: ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """Sums of scores by group of rows: of the border, (groups, q), and of the levels, sparse (groups, L m)."""
+
+    layout: ArrowLayout
+    top: ndarray
+    below: Any
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    def __add__(self, other: GroupSums) -> GroupSums:
+        return GroupSums(self.layout, self.top + other.top, self.below + other.below)
+
+    def summed(self, to_groups: Any) -> GroupSums:
+        """Sums by larger groups, of a sparse matrix (larger, groups)."""
+        return GroupSums(self.layout, to_groups @ self.top, to_groups @ self.below)
+
+    def narrowed(self, keep: ndarray) -> GroupSums:
+        """The sums of some parameters, a mask (p,)."""
+        slots = np.where(self.layout.there, keep[self.layout.slots], False).ravel()
+        below = self.below @ sparse.diags_array(slots.astype(float))
+        return GroupSums(self.layout.narrowed(keep), self.top[:, keep[self.layout.border]], below)
+
+    def outer_products(self) -> ArrowMatrix | OuterProducts:
+        """Sum of the groups' outer products: an arrow matrix where no group has rows of two levels.
+
+        Raises
+        ------
+        NotImplementedError
+            Groups of several levels that are so many that their sums take gigabytes.
+        """
+        top, below, (L, m) = self.top, self.below.tocsr(), self.layout.slots.shape
+        entries = below.tocoo()
+        here = entries.data != 0
+        group, level = entries.coords[0][here], entries.coords[1][here] // m
+        own = np.full(len(top), -1)
+        own[group] = level
+        if (own[group] == level).all():
+            C = np.empty((L, m, m))
+            for i, j in itertools.product(range(m), repeat=2):
+                C[:, i, j] = below[:, i::m].multiply(below[:, j::m]).sum(axis=0)
+            return ArrowMatrix(self.layout, top.T @ top, (below.T @ top).reshape(L, m, -1), C)
+        size = 8e-9 * len(top) * self.layout.size
+        if size > 1e-9 * MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"sums of {len(top):,} clusters, of which some have rows of several levels, for {self.layout.size:,} "
+                f"parameters would take {size:.1f} GB: cluster by the factor that has the levels"
+            )
+        return OuterProducts(self.layout.scatter(top.T, below.T.toarray().reshape(L, m, len(top))))
+
+
+class ArrowColumns(FactorColumns):
+    """X in which one factor has many levels: intercepts, slopes or both by level, beside a border of other columns.
+
+    Parameters
+    ----------
+    pieces : list of SubtermColumns
+        What the terms of a formula contribute; some of them have the codes of the factor, by `spine`.
+    n : int
+        Rows.
+    """
+
+    def __init__(self, pieces: list[SubtermColumns], n: int):
+        super().__init__(pieces, n)
+        mine = spine(pieces)
+        assert mine is not None
+        starts = np.cumsum([0, *(len(p.num) for p in pieces)])
+        of_levels: Any = next(piece.codes for piece, own in zip(pieces, mine, strict=True) if own)
+        self.codes = of_levels.astype(np.intp)
+        pairs = list(zip(pieces, starts, mine, strict=False))
+        self.slots = [slot for piece, start, own in pairs if own for slot in _slots(piece, int(start))]
+        at = [np.arange(start, start + len(piece.num)) for piece, start, own in pairs if not own]
+        border = np.concatenate(at) if at else np.zeros(0, dtype=np.intp)
+        self.layout = ArrowLayout(border, np.column_stack([slot.places for slot in self.slots]), self.shape[1])
+        rest = [piece for piece, own in zip(pieces, mine, strict=True) if not own]
+        coded = any(piece.codes is not None for piece in rest)
+        self.border: Any = FactorColumns(rest, n) if coded else Dense(expand(rest, n))
+        self._constants = _constants(rest)
+
+    @property
+    def block_size(self) -> int:
+        """Rows a block: enough that the arithmetic outweighs the arrow matrix that a block adds."""
+        L, m = self.layout.slots.shape
+        return max(65_536, 2 * L * m * (m + len(self.layout.border)))
+
+    @property
+    def rows_of_border(self) -> int:
+        """Rows of a block of which the border may be expanded."""
+        return expanded_rows(len(self.layout.border) + len(self.slots))
+
+    def __getitem__(self, rows: Any) -> ArrowColumns:
+        """Columns of X for some rows."""
+        other = object.__new__(type(self))
+        other.pieces, other.layout, other.codes = cut(self.pieces, rows), self.layout, self.codes[rows]
+        other.slots = [s._replace(numbers=None if s.numbers is None else s.numbers[rows]) for s in self.slots]
+        other.border, other._constants = self.border[rows], self._constants
+        other.shape = (len(other.codes), self.shape[1])
+        return other
+
+    def __matmul__(self, b: ndarray) -> ndarray:
+        border, levels = self.layout.gather(b)
+        eta = self.border @ border
+        for i, slot in enumerate(self.slots):
+            values = levels[self.codes, i]
+            eta += values if slot.numbers is None else (values.T * slot.numbers).T
+        return eta
+
+    def times(self, u: ndarray) -> ndarray:
+        """X' u, (k,) or (k, q)."""
+        if u.ndim == 2:
+            return np.column_stack([self.times(column) for column in u.T])
+        return self.layout.scatter(self.border.times(u), self.level_sums(u))
+
+    def level_sums(self, u: ndarray) -> ndarray:
+        """Sums of u times the numbers of each slot by level, (L, m)."""
+        return np.column_stack([self._count(_times(u, slot.numbers)) for slot in self.slots])
+
+    def slot_numbers(self, i: int) -> ndarray:
+        """Numbers of the columns of a slot, (n,)."""
+        numbers = self.slots[i].numbers
+        return np.ones(self.shape[0]) if numbers is None else numbers
+
+    @property
+    def numbers(self) -> ndarray:
+        """Numbers of which all columns are made, (n, q + m): the border and those of the slots."""
+        return np.column_stack([self.border.toarray(), *(self.slot_numbers(i) for i in range(len(self.slots)))])
+
+    def by_column(self, values: ndarray) -> ndarray:
+        """What is known of `numbers` by column of X, (q + m,) -> (k,)."""
+        border, slots = np.split(values, [len(self.layout.border)])
+        return self.layout.scatter(border, np.broadcast_to(slots, self.layout.slots.shape))
+
+    @property
+    def constant(self) -> ndarray | None:
+        """Coefficients (k,) of zeros and ones whose combination of columns is one in every row; None without such."""
+        out = np.zeros(self.shape[1])
+        if self._constants:
+            out[self.layout.border[self._constants[0]]] = 1.0
+            return out
+        for i, slot in enumerate(self.slots):
+            if slot.numbers is None and self.layout.there[:, i].all():
+                out[self.layout.slots[:, i]] = 1.0
+                return out
+        return None
+
+    def _count(self, u: ndarray) -> ndarray:
+        return np.bincount(self.codes, weights=u, minlength=len(self.layout.slots))
+
+    def toarray(self) -> ndarray:
+        """The columns as an (n, k) array, column-contiguous.
+
+        Raises
+        ------
+        NotImplementedError
+            It would take gigabytes: what needs rows of all columns is not to be had with so many levels.
+        """
+        n, k = self.shape
+        if 8 * n * k > MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has "
+                "too many levels for it"
+            )
+        return super().toarray()
+
+    def _check_border(self) -> None:
+        q, (L, m) = len(self.layout.border), self.layout.slots.shape
+        size = 8 * q * (q + L * m)
+        if size > MAX_DENSE_BYTES:
+            raise NotImplementedError(
+                f"beside a factor of {L:,} levels the other {q:,} columns would take {1e-9 * size:.1f} GB: only one "
+                "factor may have that many levels. Merge levels of the others, or leave them out"
+            )
+
+    def gram(self, w: ndarray) -> Any:
+        """X' diag(w) X, an `ArrowMatrix`."""
+        self._check_border()
+        return ArrowMatrix(self.layout, self.border.gram(w), *self._bands(w))
+
+    def times_and_gram(self, u: ndarray, w: ndarray) -> tuple[ndarray, Any]:
+        """X' u and X' diag(w) X."""
+        self._check_border()
+        score, A = self.border.times_and_gram(u, w)
+        return self.layout.scatter(score, self.level_sums(u)), ArrowMatrix(self.layout, A, *self._bands(w))
+
+    def _bands(self, w: ndarray) -> tuple[ndarray, ndarray]:
+        """What the gram has between levels and border, (L, m, q), and in the levels' own blocks, (L, m, m)."""
+        there = self.layout.there
+        L, m = there.shape
+        B, C = np.zeros((L, m, len(self.layout.border))), np.zeros((L, m, m))
+        for i, slot in enumerate(self.slots):
+            mine = _times(w, slot.numbers)
+            total = self._count(mine)
+            for j, other in enumerate(self.slots[: i + 1]):
+                both = total if other.numbers is None else self._count(mine * other.numbers)
+                C[:, i, j] = C[:, j, i] = np.where(there[:, i] & there[:, j], both, 0.0)
+            for part in self._border_parts:
+                if part.codes is None:
+                    by_level = total if part.numbers is None else self._count(mine * part.numbers)
+                    B[:, i, part.at[0]] = by_level
+                else:
+                    cells = self.codes * part.cells + part.codes
+                    table = np.bincount(cells, weights=part.weighted(mine), minlength=L * part.cells)
+                    B[:, i, part.at] = part.collect(table.reshape(L, part.cells).T).T
+            B[~there[:, i], i] = 0.0
+        return B, C
+
+    @property
+    def _border_parts(self) -> list[CodedColumns]:
+        """The columns of the border, by their place in it."""
+        if isinstance(self.border, Dense):
+            X, ones = self.border.X, self._constants
+            return [
+                CodedColumns(None if j in ones else X[:, j], None, None, np.array([j])) for j in range(X.shape[1])
+            ]
+        plain = [
+            CodedColumns(None if j in self._constants else column, None, None, np.array([j]))
+            for j, column in zip(self.border.at, self.border.D.T, strict=True)
+        ]
+        return plain + self.border.coded
+
+    def form(self, M: Any) -> ndarray:
+        """Quadratic form x' M x of each row, (n,), M symmetric: blocks of levels plus a low rank, or an array."""
+        if not isinstance(M, BlocksPlusLowRank):
+            M = np.asarray(M)
+            return np.concatenate([np.einsum("ij,ij->i", a @ M, a) for a in self._expanded_parts()])
+        return self.forms(M, 1)[:, 0, 0]
+
+    def _expanded_parts(self) -> Any:
+        step = max(1, 2**20 // self.shape[1])
+        return (self.expanded(slice(i, i + step)) for i in range(0, self.shape[0], step))
+
+    def forms(self, M: BlocksPlusLowRank, q: int) -> ndarray:
+        """Blocks x' M_ij x of each row for pairs of q equations, (n, q, q)."""
+        Z = np.stack([self @ part for part in np.split(M.Z, q)])
+        out = np.einsum("ina,ab,jnb->nij", Z, M.K, Z, optimize=True)
+        there, m = M.layout.there, len(self.slots)
+        D = np.where(there[:, :, None] & there[:, None, :], M.D, 0.0)
+        for (i, s), (j, t) in itertools.product(itertools.product(range(q), range(m)), repeat=2):
+            own = D[self.codes, i * m + s, j * m + t]
+            out[:, i, j] += _times(_times(own, self.slots[s].numbers), self.slots[t].numbers)
+        return out
+
+    def sums_by(self, codes: ndarray, u: ndarray, groups: int) -> GroupSums:
+        """Sums by group of the rows times u, (n,), or (n, q) of several equations, one after the other."""
+        u = u.reshape(len(u), -1)
+        n, q, (L, m) = len(u), u.shape[1], self.layout.slots.shape
+        to_groups = sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(groups, n))
+        border = self.border.toarray()
+        top = np.hstack([to_groups @ (border * column[:, None]) for column in u.T])
+        below = sparse.csr_array((groups, L * m * q))
+        for i, column in enumerate(u.T):
+            for s, slot in enumerate(self.slots):
+                mine = np.where(self.layout.there[self.codes, s], _times(column, slot.numbers), 0.0)
+                at = self.codes * (m * q) + (i * m + s)
+                below = below + sparse.csr_array((mine, (codes, at)), shape=below.shape)
+        return GroupSums(self.layout.repeated(q), top, below)
+
+    def ends(self) -> tuple[ndarray, ndarray, ndarray]:
+        """Smallest and largest value of each column, and which hold zeros and ones alone."""
+        X, shape = self.border.toarray(), self.layout.slots.shape
+        low, high, other = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        counts = self._count(np.ones(self.shape[0]))
+        for i in range(len(self.slots)):
+            numbers = self.slot_numbers(i)
+            low[:, i], high[:, i] = np.where(counts == self.shape[0], np.inf, 0.0), np.where(counts > 0, -np.inf, 0.0)
+            np.minimum.at(low[:, i], self.codes, numbers)
+            np.maximum.at(high[:, i], self.codes, numbers)
+            high[:, i] = np.where(counts < self.shape[0], np.maximum(high[:, i], 0.0), high[:, i])
+            other[:, i] = self._count((numbers * numbers != np.abs(numbers)).astype(float))
+        scatter = self.layout.scatter
+        flags = scatter(((X == 0) | (X == 1)).all(axis=0).astype(float), (low >= 0) & (high <= 1) & (other == 0))
+        return scatter(X.min(axis=0), low), scatter(X.max(axis=0), high), flags.astype(bool)
+
+    def largest(self) -> ndarray:
+        """Largest absolute value of each column, (k,)."""
+        levels = np.zeros(self.layout.slots.shape)
+        for i, slot in enumerate(self.slots):
+            if slot.numbers is None:
+                levels[:, i] = self._count(np.ones(self.shape[0])) > 0
+            else:
+                np.maximum.at(levels[:, i], self.codes, np.abs(slot.numbers))
+        return self.layout.scatter(self.border.largest(), levels)
+
+
+def of_levels(blocks: Any) -> ArrowColumns | None:
+    """The first of the arrays of blocks, or of a few of their rows, if a factor has many levels in it."""
+    X = blocks.few()[0] if blocks.streamed else blocks.arrays[0]
+    return X if isinstance(X, ArrowColumns) else None
+
+
+def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
+    """Which pieces are of the factor that has the most levels; None where none has many."""
+    widths: dict[int, int] = {}
+    own = [_is_of_levels(piece) for piece in pieces]
+    for piece, fits in zip(pieces, own, strict=True):
+        if fits:
+            widths[id(piece.codes)] = max(widths.get(id(piece.codes), 0), len(np.unique(piece.cat)))
+    if not widths or max(widths.values()) < coding.MANY_LEVELS:
+        return None
+    most = max(widths, key=widths.__getitem__)
+    return [fits and id(piece.codes) == most for piece, fits in zip(pieces, own, strict=True)]
+
+
+def _is_of_levels(piece: SubtermColumns) -> bool:
+    """Whether the columns of a piece are zeros but for a level each."""
+    if piece.codes is None or len(piece.cat) < coding.MANY_LEVELS:
+        return False
+    found = level_coding(piece.contrast, np.unique(piece.cat))
+    return isinstance(found, LevelCoding) and found.opposite is None
+
+
+def _slots(piece: SubtermColumns, start: int) -> list[Slot]:
+    out = []
+    for a in dict.fromkeys(piece.num.tolist()):
+        here = np.flatnonzero(piece.num == a)
+        position = level_coding(piece.contrast, piece.cat[here]).position
+        places = np.where(position >= 0, start + here[position], -1)
+        out.append(Slot(None if piece.numbers is None else piece.numbers[:, a], places))
+    return out
+
+
+def _constants(pieces: list[SubtermColumns]) -> list[int]:
+    """Places among the columns of pieces of columns of ones."""
+    starts = np.cumsum([0, *(len(p.num) for p in pieces)]).tolist()
+    plain = [(p, at) for p, at in zip(pieces, starts, strict=False) if p.codes is None and p.numbers is None]
+    return [at + j for p, at in plain for j in range(len(p.num))]
+
+
+def _times(u: ndarray, numbers: ndarray | None) -> ndarray:
+    return u if numbers is None else u * numbers

@@ -1,0 +1,263 @@
+"""Fits of designs in which a factor has many levels: every number is that of the dense computation."""
+
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import glmclf
+from glmclf.core.design import coding
+from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
+from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
+
+FEW = 10**9  # levels that no factor has, so that all are dense
+LEVELS, ROWS = 14, 40
+TOL = 1e-10
+
+
+@functools.cache
+def _table():
+    g = np.random.default_rng(31)
+    n = LEVELS * ROWS
+    t = pd.DataFrame({"x": g.normal(size=n), "z": 2.0 + g.normal(size=n), "g": g.choice(list("abc"), n)})
+    t["id"] = g.permutation(np.repeat([f"f{i:02d}" for i in range(LEVELS)], ROWS))
+    eta = 0.5 * t.x - 0.3 * t.z + t.id.map(dict(zip(np.unique(t.id), 0.7 * g.normal(size=LEVELS), strict=True)))
+    t["y"] = (g.random(n) < 1 / (1 + np.exp(-eta - 0.5))).astype(int)
+    t["k"] = np.where(g.random(n) < 0.4, "other", np.where(t.y == 1, "yes", "no"))
+    t["w"], t["share"], t["off"] = g.integers(1, 4, n), 0.5 + g.random(n), 0.3 * g.normal(size=n)
+    t["s"], t["f"] = t.y + g.integers(0, 3, n), 1 - t.y + g.integers(0, 3, n)
+    t["region"], t["day"] = t.id.str[1:].astype(int) // 4, g.integers(0, 30, n)
+    t["size"] = pd.Categorical(t.id, categories=[*sorted(t.id.unique()), "empty"], ordered=True)
+    return t
+
+
+def pair(monkeypatch, model, formula, table=None, how=None, many=ArrowColumns, **given):
+    """The dense fit and that of many levels."""
+    found = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = getattr(glmclf, model).from_formula(formula, _table() if table is None else table, **given)
+        found.append(m.fit(**(how or {})))
+    assert isinstance(found[1].model._rows.X, many)
+    assert not isinstance(found[0].model._rows.X, ArrowColumns)
+    return found
+
+
+def check(dense, many):
+    """Estimates, standard errors, covariance and likelihood agree, relative to the standard errors."""
+    se = np.asarray(dense.bse).ravel()
+    scale = np.where(np.isfinite(se), se, 1.0)
+    a, b = (np.asarray(res.params).ravel() for res in (dense, many))
+    np.testing.assert_array_equal(np.isfinite(a), np.isfinite(b))
+    ok = np.isfinite(a)
+    assert (a[~ok] == b[~ok])[~np.isnan(a[~ok])].all()
+    assert (np.abs(a[ok] - b[ok]) / scale[ok]).max() < TOL
+    np.testing.assert_allclose(np.asarray(many.bse).ravel(), se, rtol=TOL)
+    V, W = np.asarray(dense.cov_params()), np.asarray(many.cov_params())
+    size = np.sqrt(np.abs(np.outer(np.diag(V), np.diag(V))))  # one of two groupings may be negative
+    np.testing.assert_allclose(W / size, V / size, atol=TOL)
+    np.testing.assert_allclose(many.llf, dense.llf, rtol=1e-13)
+
+
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
+@pytest.mark.parametrize("formula", ["y ~ x + z + id", "y ~ 0 + id + x", "y ~ x * id + g"])
+def test_binary_models(monkeypatch, model, formula):
+    check(*pair(monkeypatch, model, formula))
+
+
+@pytest.mark.parametrize("formula", ["k ~ x + z + id", "k ~ 0 + x + id", "k ~ x + z * id"])
+def test_several_classes(monkeypatch, formula):
+    check(*pair(monkeypatch, "MNLogit", formula))
+
+
+@pytest.mark.parametrize(
+    "formula, given",
+    [
+        ("y ~ x + id * g", {}),
+        ("y ~ x + g:id", {}),
+        ("y ~ x + C(id, Treatment('f03'))", {}),
+        ("y ~ x + C(id, base='f13')", {}),
+        ("y ~ x + size", {}),
+        ("y ~ x + z + id", {"freq_weights": "w"}),
+        ("y ~ x + z + id", {"weights": "share"}),
+        ("y ~ x + id", {"offset": "off"}),
+        ("s + f ~ x + z + id", {}),
+        ("y ~ x + C(region) : z + id", {}),
+    ],
+)
+def test_codings_weights_and_counts(monkeypatch, formula, given):
+    check(*pair(monkeypatch, "Logit", formula, **given))
+
+
+@pytest.mark.parametrize("code", ["C(id, Sum)", "C(id, Sum('f02'))"])
+def test_deviations(monkeypatch, code):
+    check(*pair(monkeypatch, "Logit", f"y ~ x + {code}", many=object))
+
+
+ROBUST = [
+    {"cov_type": "expected"},
+    {"cov_type": "HC0"},
+    {"cov_type": "HC1"},
+    {"cov_type": "HC2"},
+    {"cov_type": "HC3"},
+    {"cov_type": "HC4"},
+    {"cov_type": "HC5"},
+    {"cov_type": "cluster", "cov_kwds": {"groups": "id"}},
+    {"cov_type": "cluster", "cov_kwds": {"groups": "day"}},
+    {"cov_type": "cluster", "cov_kwds": {"groups": ["id", "day"]}},
+    {"cov_type": "HAC", "cov_kwds": {"maxlags": 2}},
+]
+
+
+@pytest.mark.parametrize("how", ROBUST, ids=lambda how: str(how.get("cov_kwds", how["cov_type"])))
+@pytest.mark.parametrize("model, formula", [("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")])
+def test_robust_covariances(monkeypatch, model, formula, how):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        check(*pair(monkeypatch, model, formula, how=how))
+
+
+def test_clusters_of_several_levels_each(monkeypatch):
+    how = {"cov_type": "cluster", "cov_kwds": {"groups": "region"}}
+    with pytest.warns(InferenceWarning, match="Few clusters"):
+        check(*pair(monkeypatch, "Logit", "y ~ x + z + id", how=how))
+
+
+@pytest.mark.parametrize("given", [{"freq_weights": "w"}, {"weights": "share"}])
+@pytest.mark.parametrize("how", [ROBUST[1], ROBUST[4], ROBUST[8]], ids=lambda how: how["cov_type"])
+def test_robust_covariances_with_weights(monkeypatch, given, how):
+    check(*pair(monkeypatch, "Logit", "y ~ x + id", how=how, **given))
+
+
+@pytest.mark.parametrize("method", ["newton", "bfgs", "lbfgs", "sgd"])
+def test_solvers(monkeypatch, method):
+    check(*pair(monkeypatch, "Logit", "y ~ x + id", how={"method": method}))
+
+
+@pytest.mark.parametrize("model", ["Logit", "Probit", "MNLogit"])
+def test_bias_reduction(monkeypatch, model):
+    left = "k" if model == "MNLogit" else "y"
+    check(*pair(monkeypatch, model, f"{left} ~ x + id", how={"bias_reduction": "firth"}))
+
+
+def test_separated_level(monkeypatch):
+    t = _table().copy()
+    t.loc[t.id == "f05", "y"] = 1
+    with pytest.warns(SeparationWarning):
+        dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id", t)
+    assert np.isposinf(many.params["id[T.f05]"])
+    check(dense, many)
+
+
+def test_level_without_rows(monkeypatch):
+    t = _table().copy()
+    t = t[t["size"] != "f04"]
+    with pytest.warns(CollinearityWarning, match=r'"C\(size, levels='):
+        dense, many = pair(monkeypatch, "Logit", f"y ~ x + C(size, levels={sorted(_table().id.unique())})", t)
+    check(dense, many)
+
+
+def test_nothing_of_levels_times_levels(monkeypatch):
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    res = glmclf.Logit.from_formula("y ~ x + z + id", _table()).fit()
+    assert isinstance(res._V, BlocksPlusLowRank)
+    for cov in (ROBUST[2], ROBUST[4], ROBUST[7]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InferenceWarning)
+            assert np.isfinite(res.with_cov(cov["cov_type"], **cov.get("cov_kwds", {})).bse).all()
+    assert np.isfinite(res.pvalues).all() and np.isfinite(res.conf_int()).all(axis=None)
+    assert np.isfinite(res.predict()).all()
+    with pytest.raises(NotImplementedError, match="cov_params"):
+        res.cov_params()
+
+
+def test_saved_and_loaded(monkeypatch, tmp_path):
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    for formula in ("y ~ x * id", "y ~ C(id, Sum) + x"):
+        res = glmclf.Logit.from_formula(formula, _table()).fit(cov_type="HC1")
+        res.save(tmp_path / "fit.json")
+        again = glmclf.load(tmp_path / "fit.json")
+        np.testing.assert_array_equal(again.bse, res.bse)
+        np.testing.assert_array_equal(again.cov_params(), res.cov_params())
+        np.testing.assert_array_equal(again.predict(_table().head(9)), res.predict(_table().head(9)))
+
+
+STREAMS = [
+    ("Logit", "y ~ x + z + id", {}, {}),
+    ("Logit", "y ~ 0 + x * id", {}, {"offset": "off"}),
+    ("Probit", "y ~ x + id", ROBUST[2], {"freq_weights": "w"}),
+    ("CLogLog", "y ~ x + id", ROBUST[4], {}),
+    ("Logit", "y ~ x + id", {"cov_type": "cluster", "cov_kwds": {"groups": "person"}}, {}),
+    ("Logit", "y ~ x + id", ROBUST[8], {"weights": "share"}),
+    ("Logit", "y ~ x + id", {"bias_reduction": "firth"}, {}),
+    ("MNLogit", "k ~ x + id", ROBUST[1], {}),
+]
+
+
+@pytest.mark.parametrize("model, formula, how, given", STREAMS)
+def test_data_in_parts(monkeypatch, tmp_path, model, formula, how, given):
+    """Levels are those of all parts, of which none has all."""
+    t = _table().sort_values("id").assign(person=np.arange(len(_table())) // 3)
+    t.drop(columns="size").to_parquet(tmp_path / "t.parquet", row_group_size=150)
+    monkeypatch.setattr(coding, "MANY_LEVELS", FEW)
+    dense = getattr(glmclf, model).from_formula(formula, t, **given).fit(**how)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    many = getattr(glmclf, model).from_formula(formula, tmp_path / "t.parquet", **given).fit(**how)
+    assert isinstance(many._V, BlocksPlusLowRank)
+    check(dense, many)
+    assert many.llnull == pytest.approx(dense.llnull, rel=1e-12)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x + id", "y ~ 0 + x + id"])
+def test_large_offsets(monkeypatch, formula):
+    t = _table().assign(away=_table().off + 1e6, by_level=_table().off + 50.0 * (_table().region % 2))
+    for name in ("away", "by_level"):
+        check(*pair(monkeypatch, "Logit", formula, t, offset=name))
+
+
+COLLINEAR = ["y ~ x + id + twice", "y ~ region + x + id", "y ~ C(region) + id", "y ~ year + id"]
+
+
+@pytest.mark.parametrize("formula", COLLINEAR)
+def test_collinear_and_ill_conditioned_columns(monkeypatch, formula):
+    """Rank is told by what is left within levels, and digits that an ill-conditioned design costs are few."""
+    monkeypatch.setattr("glmclf.core.fit.level_rank.MAX_EXPANDED_ARITHMETIC", 0)
+    t = _table().assign(twice=2.0 * _table().x, year=2000.0 + _table().day // 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollinearityWarning)
+        dense, many = pair(monkeypatch, "Logit", formula, t)
+    assert dense._state.combinations.keys() == many._state.combinations.keys()
+    for j, terms in dense._state.combinations.items():
+        assert many._state.combinations[j] == pytest.approx(terms, abs=1e-9)
+    np.testing.assert_allclose(many.bse, dense.bse, rtol=1e-7 if "year" in formula else TOL)
+    digits = np.asarray(many.digits)[np.isfinite(many.params)]
+    assert (digits > 5).all() and np.abs(digits - np.asarray(dense.digits)[np.isfinite(many.params)]).max() < 8
+
+
+def test_refine_is_refused_where_it_would_expand_all_levels(monkeypatch):
+    monkeypatch.setattr("glmclf.core.fit.level_rank.MAX_EXPANDED_ARITHMETIC", 0)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    with pytest.raises(NotImplementedError, match="refine=True expands all 16 columns"):
+        glmclf.Logit.from_formula("y ~ x + z + id", _table()).fit(refine=True)
+
+
+@pytest.mark.parametrize("how", [{}, ROBUST[2], ROBUST[8]], ids=lambda how: how.get("cov_type", "nonrobust"))
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_covariances_of_separated_levels(monkeypatch, model, how):
+    t = _table().assign(person=np.arange(len(_table())) // 3)
+    t.loc[t.id.isin(["f05", "f09"]), ["y", "k"]] = 1, "yes"
+    t.loc[t.id == "f02", "y"] = 0
+    t.loc[(t.id == "f02") & (t.k == "no"), "k"] = "other"
+    left = "k" if model == "MNLogit" else "y"
+    with pytest.warns(SeparationWarning):
+        dense, many = pair(monkeypatch, model, f"{left} ~ x + z + id", t, how)
+    check(dense, many)
+    with monkeypatch.context() as few:
+        few.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+        with pytest.warns(SeparationWarning):
+            again = many.model.fit(**how)
+        np.testing.assert_array_equal(again.bse, many.bse)
