@@ -234,6 +234,18 @@ def test_nothing_is_written_out(monkeypatch):
         monkeypatch.undo()
 
 
+def test_a_matrix_of_all_words_is_not_formed_without_a_word():
+    X = sparse.random_array((60, 20_000), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    X.data[:] = 1.0
+    res = NaiveBayes(np.arange(60) % 3, X, multinomial="all", smoothing=1.0).fit()
+    for method in ("wald_test_terms", "cov_params"):
+        with pytest.raises(ValueError, match="GB, more than is formed"):
+            getattr(res.discriminant, method)()
+    assert "20,000 levels" in res.summary().as_text()
+    with pytest.raises(NotImplementedError, match='would take .* GB: .* or cov_type="nonrobust"'):
+        NaiveBayes(np.arange(60) % 3, X, multinomial="all", smoothing=1.0, weights=np.ones(60)).fit()
+
+
 @pytest.mark.parametrize("family", ["poisson", "bernoulli"])
 def test_one_family_for_all_features_of_a_table(family):
     X = pd.DataFrame(ONES, columns=list("uvwxyz")).assign(label=Y)

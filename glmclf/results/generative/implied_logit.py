@@ -12,6 +12,7 @@ from glmclf.caching import cached_property
 from glmclf.core.discriminant.quadratic import products
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance
+from glmclf.results.hypotheses.chosen import check_formed
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.wald import MAX_FORMED
@@ -227,6 +228,7 @@ class ClosedFormCovariance:
 
     def block(self, rows: ndarray) -> ndarray:
         """Covariance of some coefficients by flat position."""
+        check_formed(len(rows), asked=True)
         equation, column = np.divmod(np.asarray(rows, dtype=np.intp), self._fit.M)
         columns = np.unique(column)
         at = equation * len(columns) + np.searchsorted(columns, column)
@@ -267,6 +269,7 @@ class NaiveBayesLogit(ImpliedLogit):
 
     def _differences(self, at: ndarray, base: ndarray) -> ndarray:
         """Covariance of some coefficients, each less the first of its block."""
+        check_formed(len(at), asked=True)
         used = np.union1d(at, base[at])
         R, rows = np.zeros((len(at), len(used))), np.arange(len(at))
         R[rows, np.searchsorted(used, at)] = 1.0

@@ -16,7 +16,7 @@ from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import Covariance
-from glmclf.inference.generative.naive_bayes import Parts, PartsContext, log_joint_without
+from glmclf.inference.generative.naive_bayes import MAX_NUMBERS_AT_A_TIME, Parts, PartsContext, log_joint_without
 from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.comparison.conditional import LogitForm
@@ -421,9 +421,14 @@ class NaiveBayesResults(GenerativeResults):
         DataFrame
             A column a level; NaN for a row that its class cannot do without.
         """
-        r = self.model._rows
-        values = [v[:] for v in self._fit.packed(self.model._values)]
-        joint = log_joint_without(self._fit, values, r.y, r.weights, self.model._frequency)
+        r, packed = self.model._rows, self._fit.packed(self.model._values)
+        width = sum(map(_numbers_in_a_row, self._fit.families, packed))
+        joint, step = np.empty((len(r), self._fit.K)), max(64, MAX_NUMBERS_AT_A_TIME // width)
+        for start in range(0, len(r), step):
+            rows = slice(start, start + step)
+            w = None if r.weights is None else r.weights[rows]
+            values = [v[rows] for v in packed]
+            joint[rows] = log_joint_without(self._fit, values, r.y[rows], w, self.model._frequency)
         return self._by_level(np.exp(log_posterior(joint)), r.index)
 
     # --------------------------------------------------------------------------------------------------- drawing
