@@ -14,7 +14,7 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import counting, outcomes, search
 from glmclf.core.separation.simplicial import SimplicialCone
-from glmclf.errors import PerfectSeparationError, SeparationWarning
+from glmclf.errors import EstimationError, PerfectSeparationError, SeparationWarning
 from glmclf.models import base
 
 LINKS = [LogitLink(), ProbitLink(), CLogLogLink()]
@@ -140,3 +140,37 @@ def test_no_program_is_asked(monkeypatch):
     assert found == res.separation and np.isinf(res.params["Intercept"])
     with pytest.raises(PerfectSeparationError, match=r'"level\[T.g..\]" \(-?inf\).* and \d+ more'):
         glmclf.Logit.from_formula("y ~ x + level", table).fit(separation="raise")
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_levels_are_counted_over_parts(model):
+    """Also such as lie in several parts, or in few."""
+    generator = np.random.default_rng(5)
+    table = pd.DataFrame({"level": np.repeat(np.arange(150), 8), "x": generator.normal(size=1200)})
+    table["y"] = generator.integers(0, 2 if model == "Logit" else 3, 1200)
+    table.loc[table.level.isin([3, 40, 41, 149]), "y"] = 1
+    table["level"] = pd.Categorical(table.level)
+    cuts = [0, 28, 330, 331, 1200]
+
+    def parts():
+        return (table.iloc[a:b] for a, b in zip(cuts, cuts[1:], strict=False))
+
+    fits = []
+    for data in (table, parts):
+        with pytest.warns(SeparationWarning):
+            fits.append(getattr(glmclf, model).from_formula("y ~ x + level", data).fit())
+    whole, streamed = fits
+    assert streamed.separation.n_rows == whole.separation.n_rows
+    assert streamed.separation.directions.equals(whole.separation.directions)
+    for name in ("params", "bse", "llf"):
+        np.testing.assert_allclose(getattr(streamed, name), getattr(whole, name), rtol=1e-8, atol=1e-10, err_msg=name)
+    assert str(glmclf.detect_separation("y ~ x + level", parts, model=model.lower())) == str(whole.separation)
+
+
+def test_programs_of_gigabytes_are_refused(monkeypatch):
+    """A number that tells the outcomes apart in all levels, which counting does not see."""
+    monkeypatch.setattr(outcomes, "MAX_NUMBERS_OF_PROGRAMS", 1000)
+    table = many_levels(2, False)
+    table["y"] = (table.x > 0).astype(int)
+    with pytest.raises(EstimationError, match=r"linear programs on 360 x 31 numbers"):
+        glmclf.Logit.from_formula("y ~ x + level", table).fit()

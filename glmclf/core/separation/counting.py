@@ -9,7 +9,8 @@ sums of those counted. So a fit proves it, and no linear program is asked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -27,6 +28,8 @@ from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers.loop import CONVERGED
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.summed import Summed
+from glmclf.core.separation import stream
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
 from glmclf.core.separation.limit import LimitEstimate, limit_estimate
@@ -43,7 +46,7 @@ class CountedRows:
 
     Attributes
     ----------
-    gone : (n, K) bool ndarray
+    gone : (n, K) bool ndarray or RuledOut
         Outcomes that are ruled out.
     cone : SimplicialCone, ProductCone or None
         Of the directions counted; None where it is not proven that there are no others.
@@ -53,7 +56,7 @@ class CountedRows:
         Of the fit that found it.
     """
 
-    gone: ndarray
+    gone: Any
     cone: SimplicialCone | ProductCone | None
     near: ndarray
     iterations: int = 0
@@ -75,12 +78,12 @@ class Sides:
 
 
 def is_told(objective: Objective) -> bool:
-    """Whether counting tells that rows in memory are separated."""
-    return _told(objective) is not None
+    """Whether counting tells that rows are separated."""
+    return (_rays_in_stream if objective.blocks.streamed else _told)(objective) is not None
 
 
 def count(objective: Objective, start: ndarray | None = None) -> CountedRows | None:
-    """What counting tells of rows in memory, or None where it tells nothing; the cone is proven to be all of it.
+    """What counting tells of rows, or None where it tells nothing; the cone is proven to be all of it.
 
     Parameters
     ----------
@@ -89,21 +92,40 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
     start : (p,) ndarray, optional
         Where a fit of the rest begins.
     """
+    found = (_counted_in_stream if objective.blocks.streamed else _counted)(objective)
+    if found is None:
+        return None
+    gone, cone = found
+    size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
+    theta = np.zeros(size) if start is None else start
+    if cone is None:
+        return CountedRows(gone, None, theta)
+    try:
+        rest = limit_estimate("irls", objective, cone, None, theta, gone)
+    except RankDeficiency:  # rows that are decided were all that told columns apart
+        return CountedRows(gone, None, theta + FAR * cone.direction)
+    far = rest.fit.theta + FAR * cone.direction
+    return CountedRows(gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+
+
+def _counted(objective: Objective) -> tuple[ndarray, SimplicialCone | ProductCone | None] | None:
+    """Outcomes that sides of rows in memory rule out, and the cone of these directions."""
     told = _told(objective)
     if told is None:
         return None
     largest = objective.blocks.arrays[0].largest()
-    theta = np.zeros(len(largest) * objective.likelihood.n_eta) if start is None else start
-    cone = _cone_of(told, 1.0 / np.where(largest > 0, largest, 1.0))
-    if cone is None:
-        return CountedRows(told.gone, None, theta)
-    far = theta + FAR * cone.direction
-    try:
-        rest = limit_estimate("irls", objective, cone, None, theta, told.gone)
-    except RankDeficiency:  # rows that are decided were all that told columns apart
-        return CountedRows(told.gone, None, far)
-    far = rest.fit.theta + FAR * cone.direction
-    return CountedRows(told.gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+    return told.gone, _cone_of(told, 1.0 / np.where(largest > 0, largest, 1.0))
+
+
+def _counted_in_stream(objective: Objective) -> tuple[Any, SimplicialCone] | None:
+    """Outcomes that levels of factors of a stream rule out, and the cone of these directions."""
+    rays = _rays_in_stream(objective)
+    if rays is None:
+        return None
+    largest = np.max([X.largest() for X, *_ in objective.blocks], axis=0)
+    cone = SimplicialCone(rays, False, 1.0 / np.where(largest > 0, largest, 1.0))
+    gone = stream.ruled_out(objective, cone, None)
+    return gone, replace(cone, complete=gone.complete)
 
 
 def _proves(rest: LimitEstimate) -> bool:
@@ -151,7 +173,7 @@ def _told(objective: Objective) -> ToldRows | None:
 
     There are several rounds: rows that have one outcome left speak no longer, and others may be alike then.
     """
-    sides = None if objective.blocks.streamed else _sides(objective.blocks.arrays[0])
+    sides = _sides(objective.blocks.arrays[0])
     if sides is None:
         return None
     _, y, m, *_ = objective.blocks.arrays
@@ -278,6 +300,93 @@ def _facets(told: ToldRows, rays: Rays) -> Any:
     return facets[np.diff(facets.indptr) > 0]
 
 
+# ------------------------------------------------------------------------------------------------------ streams
+@dataclass(frozen=True)
+class LevelCounts(Summed):
+    """Rows left open by level of each factor of a stream, a factor by the place of its first column.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    rows : dict
+        Rows in which the factor was seen.
+    shown, left : dict
+        Rows of each level, those without a column last, that showed each outcome, and that have it left, (cells, K).
+    alone : dict
+        Rows of which a level is the only one to rule out each outcome.
+    mixed : set
+        Columns that are no constants.
+    """
+
+    n: int
+    rows: dict[int, int]
+    shown: dict[int, ndarray]
+    left: dict[int, ndarray]
+    alone: dict[int, ndarray]
+    mixed: set[int]
+
+
+def _factors(X: Columns) -> dict[int, CodedColumns]:
+    """Parts of a design that are indicators of levels, by the place of their first column."""
+    parts = X.coded if isinstance(X, FactorColumns) else []
+    return {int(part.at[0]): part for part in parts if _is_of_indicators(part) and part.numbers is None}
+
+
+def _count_levels(K: int, told: dict[int, ndarray], X: Any, y: ndarray, m: ndarray | None, *_: Any) -> LevelCounts:
+    """Counts of one block, where levels rule out the outcomes `told`, (cells, K) by factor."""
+    factors, seen = _factors(X), seen_outcomes(y, m, K)
+    ruling = np.zeros(seen.shape, dtype=int)
+    for key, mask in told.items():
+        ruling += mask[factors[key].codes]
+    gone = ruling > 0
+    open_ = ((~gone).sum(axis=1) > 1)[:, None]
+
+    def by_level(part: CodedColumns, rows: ndarray) -> ndarray:
+        return np.column_stack([np.bincount(part.codes, weights=r, minlength=part.cells) for r in rows.T])
+
+    return LevelCounts(
+        len(seen),
+        {key: len(seen) for key in factors},
+        {key: by_level(part, seen & open_) for key, part in factors.items()},
+        {key: by_level(part, ~gone & open_) for key, part in factors.items()},
+        {key: by_level(factors[key], mask[factors[key].codes] & (ruling == 1)) for key, mask in told.items()},
+        set() if not factors else set(X.at[(X.D != 1.0).any(axis=0)].tolist()),
+    )
+
+
+def _rays_in_stream(objective: Objective) -> Any:
+    """Directions along which levels of factors of a stream rule outcomes out, (p, r); None where there are none, or
+    where not each of them is alone in some row."""
+    prototype, K = objective.blocks.few()[0], objective.likelihood.n_eta + 1
+    factors = _factors(prototype)
+    if not factors:
+        return None
+    found = objective.blocks.sum(partial(_count_levels, K, {}))
+    factors = {key: part for key, part in factors.items() if found.rows.get(key) == found.n}
+    constant = next((j for j in prototype.at.tolist() if j not in found.mixed), None)
+    told = {key: (found.shown[key] == 0) & (found.left[key] > 0) for key in factors}
+    if constant is None:
+        for key, part in factors.items():
+            told[key][part.width] = False
+    told = {key: mask for key, mask in told.items() if mask.any()}
+    if not told:
+        return None
+    again = objective.blocks.sum(partial(_count_levels, K, told))
+    further = any(((again.shown[key] == 0) & (again.left[key] > 0)).any() for key in factors)
+    if further or any((again.alone[key][mask] == 0).any() for key, mask in told.items()):
+        return None
+    k, rays = prototype.shape[1], []
+    for key, mask in told.items():
+        at = factors[key].at
+        for level, c in np.argwhere(mask).tolist():
+            places, values = ([at[level]], [1.0]) if level < len(at) else ([constant, *at], [1.0, *-np.ones(len(at))])
+            equations = range(K - 1) if c == 0 else [c - 1]  # of the reference, the others gain
+            where = np.concatenate([np.array(places) + k * i for i in equations])
+            rays.append((where, np.tile(values, len(equations)) * (1.0 if c == 0 else -1.0)))
+    return by_column(rays, k * (K - 1))
+
+
 # -------------------------------------------------------------------------------------------------- columns
 def _sides(X: Columns) -> Sides | None:
     """Columns of one sign of a design, each as a direction scaled to a largest gain of one, and what is left of groups
@@ -337,7 +446,7 @@ def _columns(X: Columns) -> tuple[Any, ndarray]:
     shows, are left out."""
     if isinstance(X, FactorColumns):
         A, at = _columns(Dense(X.D))
-        parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if part.table is None)]
+        parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if _is_of_indicators(part))]
         places = np.concatenate([at for _, at in parts])
         order = np.argsort(places, kind="stable")
         return sparse.csc_array(sparse.hstack([A for A, _ in parts], format="csc")[:, order]), places[order]
@@ -349,6 +458,11 @@ def _columns(X: Columns) -> tuple[Any, ndarray]:
     at = np.flatnonzero((some.min(axis=0) >= 0) | (some.max(axis=0) <= 0))
     found = [np.flatnonzero(X.X[:, j]) for j in at]
     return by_column([(rows, X.X[rows, j].astype(float)) for j, rows in zip(at, found, strict=True)], len(X.X)), at
+
+
+def _is_of_indicators(part: CodedColumns) -> bool:
+    """Whether the columns of a part are indicators of levels, or those times numbers: not of sum coding, say."""
+    return part.table is None and not getattr(part, "opposite", False)
 
 
 def _coded(part: CodedColumns) -> tuple[Any, ndarray]:

@@ -12,7 +12,9 @@ from glmclf.core.fit.unique_rows import equal_rows, taken
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear
 from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, RecessionCone, recession_cone
+from glmclf.errors import EstimationError
 
+MAX_NUMBERS_OF_PROGRAMS = 2**28  # numbers of rows as linear programs take them, two gigabytes
 INSIDE_WEIGHT_SHARE = 1e-4  # share of the largest weight above which no direction separates a row
 
 
@@ -32,10 +34,22 @@ def constraints_of(objective: Objective) -> Any:
 
     Of several classes these are a design's rows with the classes that each showed; their `kind` says of which of them
     every row of the objective is, or is None where it is one of its own.
+
+    Raises
+    ------
+    EstimationError
+        The rows, as numbers, would take gigabytes.
     """
     X, y, m, *_ = objective.blocks.arrays
     several, found = isinstance(objective, MultinomialObjective), equal_rows(X)
     kind = None if found is None else found[1]
+    n = X.shape[0] if found is None else len(found[0])
+    if n * X.shape[1] > MAX_NUMBERS_OF_PROGRAMS:
+        raise EstimationError(
+            f"whether the outcomes are separated by more than levels of one outcome would take linear programs on "
+            f"{n:,} x {X.shape[1]:,} numbers. Leave out the regressors that may tell the outcomes apart, merge levels, "
+            'or use bias_reduction="firth"'
+        )
     X = (X if found is None else taken(X, found[0]))[:].toarray()
     if several:
         seen = seen_outcomes(y, m, objective.likelihood.K)

@@ -18,7 +18,7 @@ from scipy.sparse.linalg import splu
 
 from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
-from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, lengths
+from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone
 from glmclf.core.separation.deadline import Deadline
 
 
@@ -68,7 +68,10 @@ class SimplicialCone:
     def lengths(self, D: ndarray) -> tuple[Any, ndarray]:
         """Matrix T for which the length of a row x is that of x'T, and the lengths of directions, as of
         `RecessionCone`."""
-        return lengths(np.diag(self.scale), D)
+        at = np.flatnonzero(self.scale)
+        phi = D[at].reshape(len(at), -1) / self.scale[at, None]
+        places = sparse.csr_array((self.scale[at], (at, np.arange(len(at)))), (len(self.scale), len(at)))
+        return places, np.linalg.norm(phi, axis=0).reshape(D.shape[1:])
 
     @cached_property
     def signs(self) -> ndarray:

@@ -303,7 +303,7 @@ def constraints_of(objective: Objective) -> Any:
     return find_cone(objective)[1]
 
 
-def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> RuledOut:
+def ruled_out(objective: Objective, cone: Any, constraints: Any) -> RuledOut:
     """Outcomes that a cone rules out, counted in a pass over a stream."""
     K = objective.likelihood.n_eta + 1
 
