@@ -84,6 +84,11 @@ class ConstrainedContext(Context):
         return root_within(self.Q, self.evaluation.information)
 
     @property
+    def bread(self) -> ndarray:
+        """Q (Q'IQ)^-1 Q', of the observed information."""
+        return self.root @ self.root.T
+
+    @property
     def expected_bread(self) -> ndarray:
         """The bread by the expected information."""
         if self.objective.canonical:

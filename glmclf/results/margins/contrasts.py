@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
