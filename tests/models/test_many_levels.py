@@ -287,3 +287,17 @@ def test_predictions_and_joint_tests(monkeypatch, how):
     np.testing.assert_allclose(b, a, rtol=1e-9)
     a, b = (res.wald_test_terms().table.astype(float) for res in (dense, many))
     np.testing.assert_allclose(b, a, rtol=1e-7)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "HC2", "cluster"])
+def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
+    """One coefficient for two columns is that of their sum."""
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    groups = {"cov_kwds": {"groups": "region"}} if cov_type == "cluster" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        m = glmclf.Logit.from_formula("y ~ x + z + id", _table())
+        res = m.fit_constrained("x = z", cov_type=cov_type, **groups)
+        right = glmclf.Logit.from_formula("y ~ I(x + z) + id", _table()).fit(cov_type=cov_type, **groups)
+    assert isinstance(m._rows.X, ArrowColumns)
+    np.testing.assert_allclose(res.bse[["x", "z"]], right.bse.iloc[[-1, -1]], rtol=1e-8)
