@@ -23,9 +23,10 @@ from glmclf.core.design.columns import Columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import CodedColumns, FactorColumns
 from glmclf.core.design.sparse import Sparse
+from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency
 from glmclf.core.fit.information import information_vanished
-from glmclf.core.fit.restricted import Selected
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.fit.solvers.loop import CONVERGED
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.summed import Summed
@@ -104,7 +105,7 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
         rest = limit_estimate("irls", objective, cone, None, theta, gone)
     except RankDeficiency:  # rows that are decided were all that told columns apart
         return CountedRows(gone, None, theta + FAR * cone.direction)
-    far = rest.fit.theta + FAR * cone.direction
+    far = from_basis(rest.basis, rest.fit.theta) + FAR * cone.direction
     return CountedRows(gone, cone if _proves(rest) else None, far, rest.fit.iterations)
 
 
@@ -133,8 +134,8 @@ def _proves(rest: LimitEstimate) -> bool:
     inner = rest.inner
     if not len(inner.theta) or not len(rest.rows):
         return not len(inner.theta)
-    if not isinstance(rest.objective, Selected):  # full rank is what the fit began with
-        return _converged(inner) or has_maximum(rest.objective, inner.theta)
+    if not isinstance(rest.objective, Restricted):  # full rank is what the fit began with
+        return _converged(inner) or has_maximum(rest.objective, inner.fit.theta)
     if not _converged(inner):
         return False
     before, after = rest.objective(np.zeros(len(inner.theta))).information, inner.fit.evaluation

@@ -74,6 +74,12 @@ def critical_value(alpha: float, df: Any = None) -> Any:
     return float(-ndtri(tail)) if df is None else -stdtrit(df, tail)
 
 
+def ratios(estimate: ndarray, se: ndarray) -> ndarray:
+    """Estimates over their standard errors; NaN where these are 0, as what constraints fix has no test."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(se > 0, estimate / se, np.nan)
+
+
 def z_pvalues(z, df: float | ndarray | None = None) -> ndarray:
     """Two-sided p-values 2 (1 - F(|z|)), as lower tails: right down to the smallest double.
 

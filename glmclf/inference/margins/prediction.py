@@ -14,6 +14,7 @@ from glmclf.checks import check_choice
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.constants import EPS
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.inference.hypotheses.wald import SURE, critical_value
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def _root(V: ndarray) -> tuple[ndarray, ndarray]:
     return scale[:, None] * vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class Prediction:
     """Predicted probabilities F(eta), or linear predictors eta, with standard errors and intervals.

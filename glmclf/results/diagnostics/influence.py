@@ -17,10 +17,11 @@ from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.arrow import ArrowFactor
-from glmclf.core.rows.asked import named
+from glmclf.core.rows.asked import named, under_usual_errors
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.constrained import constrained_influence
@@ -92,8 +93,8 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None, chang
     some = influence(objective, limit.theta, limit.root, res.model._frequency, change)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
     if change:
-        moved = some.change if limit.free is None else some.change @ limit.free
-        full.change[np.ix_(at, found.kept)] = from_basis(limit.basis, moved.T).T
+        moved = some.change @ found.objective.free if isinstance(found.objective, Restricted) else some.change
+        full.change[at] = found.limit.spread(moved.T).T
     return full
 
 
@@ -109,6 +110,7 @@ def influence_on(res: Any, J: ndarray) -> ndarray:
     return np.concatenate(parts)
 
 
+@under_usual_errors
 class Influence:
     """Leverage, residuals, Cook's distance and one-step deletion of each row of a fit, from the expected information.
 
@@ -192,6 +194,7 @@ class Influence:
         if basis is not None:
             change = from_basis(basis, change.T).T
         change = np.where(np.isfinite(self.results._theta), change, np.nan)
+        change[:, self.results._state.estimate.fixed_parameters] = 0.0
         return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
 
     @property
@@ -335,6 +338,7 @@ class Influence:
         return table
 
 
+@under_usual_errors
 class PatternInfluence(Influence):
     """Influence of covariate patterns, which are all observations with equal regressors and offset.
 
