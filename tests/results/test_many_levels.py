@@ -225,3 +225,10 @@ def test_information_matrix_of_many_parameters_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="26 parameters compares 351 variances and covariances.*diagonal=True"):
         res.information_matrix_test()
     assert res.information_matrix_test(diagonal=True).df <= 26
+
+
+def test_score_test_beside_many_levels():
+    extra = DATA[["x"]] ** 2
+    with coded(20):
+        found = MODELS["Logit"]().score_test(exog_extra=extra)
+    assert_allclose(found[:2], MODELS["Logit"]().score_test(exog_extra=extra)[:2], **CLOSE)

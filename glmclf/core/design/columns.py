@@ -66,7 +66,7 @@ def beside(X: Columns, Z: ndarray) -> Columns:
 def apart(X: Columns, Z: ndarray) -> ndarray:
     """Columns Z less what those of X explain of them, where that is nearly all; beside X they say the same."""
     k, both = X.shape[1], beside(X, Z)
-    G = both.gram(np.ones(X.shape[0]))
+    G = np.asarray(both.gram(np.ones(X.shape[0])))
     scale = np.sqrt(np.diag(G))
     scale[scale == 0] = 1.0
     G /= np.outer(scale, scale)
