@@ -215,10 +215,16 @@ class ArrowMatrix(SymmetricMatrix):
         C = levels[:, :, None] * np.eye(levels.shape[1])
         return cls(layout, np.diag(border), np.zeros((*levels.shape, len(border))), C)
 
-    def __add__(self, other: ArrowMatrix) -> ArrowMatrix:
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, ndarray):
+            return np.asarray(self) + other
         return ArrowMatrix(self.layout, self.A + other.A, self.B + other.B, self.C + other.C)
 
-    def __sub__(self, other: ArrowMatrix) -> ArrowMatrix:
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, ndarray):
+            return np.asarray(self) - other
         return ArrowMatrix(self.layout, self.A - other.A, self.B - other.B, self.C - other.C)
 
     def __mul__(self, c: float) -> ArrowMatrix:
