@@ -27,12 +27,14 @@ from glmclf.core.fit.estimate import Estimate, RankDeficiency
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers.loop import CONVERGED
+from glmclf.core.fit.warm_start import separation_loglik
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import linear
 from glmclf.core.rows.summed import Summed
 from glmclf.core.separation import stream
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
-from glmclf.core.separation.limit import LimitEstimate, limit_estimate
+from glmclf.core.separation.limit import held_and_kept, limit_objective, maximum_from
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column, pivots
 
@@ -97,15 +99,36 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
         return None
     gone, cone = found
     size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
-    theta = np.zeros(size) if start is None else start
+    theta, enough = np.zeros(size) if start is None else start, separation_loglik(objective, size)
     if cone is None:
-        return CountedRows(gone, None, theta)
-    try:
-        rest = limit_estimate("irls", objective, cone, None, theta, gone)
-    except RankDeficiency:  # rows that are decided were all that told columns apart
-        return CountedRows(gone, None, theta + FAR * cone.direction)
-    far = rest.fit.theta + FAR * cone.direction
-    return CountedRows(gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+        return CountedRows(gone, None, maximum_from("irls", objective, theta, {"enough": enough}).theta)
+    held, kept = held_and_kept(cone, None)
+    rows, limit = limit_objective(objective, cone, gone, kept)
+    theta = cone.without(held, theta)
+    proven, iterations = not len(kept), 0
+    if len(kept) and len(rows):
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                inner = maximum_from("irls", limit, theta[kept], {"enough": enough})
+        except RankDeficiency:  # rows that are decided were all that told columns apart
+            return CountedRows(gone, None, theta + FAR * cone.direction)
+        theta[kept] = inner.theta
+        proven, iterations = _proves(inner, limit), inner.fit.iterations
+    return CountedRows(gone, cone if proven else None, _far(objective, theta, cone.direction), iterations)
+
+
+def _far(objective: Objective, theta: ndarray, direction: ndarray) -> ndarray:
+    """Parameters so far from theta along a direction that it decides the rows that it moves, whatever theta says."""
+    X, y, m, *_ = objective.blocks.arrays
+    if objective.blocks.streamed or not np.isfinite(theta).all():
+        return theta + FAR * direction
+    k, seen = X.shape[1], seen_outcomes(y, m, objective.likelihood.n_eta + 1)
+    ahead = []  # what the outcomes that rows showed gain over each other
+    for b in (theta, direction):
+        eta = np.column_stack([np.zeros(len(seen)), linear(X, b.reshape(k, -1, order="F"))])
+        ahead.append(eta[np.arange(len(seen)), seen.argmax(axis=1)][:, None] - eta)
+    against = ~seen & (ahead[0] < 0) & (ahead[1] > 0)
+    return theta + max(FAR, 2.0 * float((-ahead[0][against] / ahead[1][against]).max(initial=0.0))) * direction
 
 
 def _counted(objective: Objective) -> tuple[ndarray, SimplicialCone | ProductCone | None] | None:
@@ -128,16 +151,13 @@ def _counted_in_stream(objective: Objective) -> tuple[Any, SimplicialCone] | Non
     return gone, replace(cone, complete=gone.complete)
 
 
-def _proves(rest: LimitEstimate) -> bool:
-    """Whether the rest has a maximum, which is the only one: none of its parameters goes anywhere."""
-    inner = rest.inner
-    if not len(inner.theta) or not len(rest.rows):
-        return not len(inner.theta)
-    if not isinstance(rest.objective, Selected):  # full rank is what the fit began with
-        return _converged(inner) or has_maximum(rest.objective, inner.theta)
+def _proves(inner: Estimate, limit: Any) -> bool:
+    """Whether a limit has a maximum, which is the only one: none of its parameters goes anywhere."""
+    if not isinstance(limit, Selected):  # full rank is what the fit began with
+        return _converged(inner) or has_maximum(limit, inner.theta)
     if not _converged(inner):
         return False
-    before, after = rest.objective(np.zeros(len(inner.theta))).information, inner.fit.evaluation
+    before, after = limit(np.zeros(len(inner.theta))).information, inner.fit.evaluation
     return after.well_conditioned(SURE_RCOND) and not information_vanished(before, after.information)
 
 

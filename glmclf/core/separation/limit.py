@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
@@ -22,7 +21,6 @@ from glmclf.core.fit.restricted import Selected
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
-from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.separation.outcomes import outcomes_ruled_out
@@ -176,19 +174,12 @@ def limit_estimate(
         inner = _maximum(method, limit, start[kept], len(rows), options)
     theta = np.zeros(len(cone.direction))
     theta[kept] = inner.theta
-    expanded = Evaluation(inner.fit.evaluation.value, np.zeros(len(theta)), _nothing(objective, len(theta)))
+    score, information = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
+    expanded = Evaluation(inner.fit.evaluation.value, score, information)
     fit = replace(inner.fit, theta=theta, evaluation=expanded)
     return LimitEstimate(
         fit, None, cone=cone, kept=kept, rows=rows, ruled_out=gone, inner=inner, objective=limit
     )
-
-
-def _nothing(objective: Objective, p: int) -> Any:
-    """Zero information of p parameters, an `ArrowMatrix` where a factor has many levels."""
-    X = of_levels(objective.blocks)
-    if X is None:
-        return np.zeros((p, p))
-    return ArrowMatrix.of_diagonal(X.layout.repeated(p // X.shape[1]), np.zeros(p))
 
 
 def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:
@@ -202,11 +193,12 @@ def _maximum(method: str, limit: Any, start: ndarray, n: int, options) -> Estima
     if not p or not n:
         value = float(limit.gradient(start).value) if n else 0.0
         return Estimate(Fit(start, Evaluation(value, start, np.zeros((p, p))), 0, True, "converged", 0.0), None)
-    found = _from(method, limit, start, options)
-    return found if found.fit.converged else _from(method, limit, np.zeros(p), options)
+    found = maximum_from(method, limit, start, options)
+    return found if found.fit.converged else maximum_from(method, limit, np.zeros(p), options)
 
 
-def _from(method: str, limit: Any, start: ndarray, options) -> Estimate:
+def maximum_from(method: str, limit: Any, start: ndarray, options: Any) -> Estimate:
+    """The maximum of a limit as a solver finds it from a start, or where it stops."""
     if isinstance(limit, Selected):
         return Estimate(solve(method, limit, start, **options), None)  # type: ignore[arg-type]
     return estimate(method, limit, start, warm=False, **options)
