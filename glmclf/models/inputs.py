@@ -26,6 +26,7 @@ from glmclf.data.formula.borrowed import rows_in
 from glmclf.data.reading.arrays import read_arrays
 from glmclf.data.reading.open_source import as_source
 from glmclf.data.response.response import packed
+from glmclf.data.source.base import Source
 from glmclf.data.table.frame import assigned, labels, read_column
 from glmclf.data.table.groups import Groups, label
 from glmclf.data.table.rows import ReadTable
@@ -159,6 +160,7 @@ class Inputs:
         *,
         eval_env: int = 0,
         trusted: bool = True,
+        storage_options: Mapping[str, Any] | None = None,
         **keywords: Any,
     ) -> Self:
         """Create a model from a formula and a table.
@@ -174,9 +176,9 @@ class Inputs:
             no words of Python are quoted: ``Q("Sepal.Length")``.
         data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
-            in memory: the path of a Parquet file, of a folder of them (or a list of such paths) or of a CSV file; a
-            pyarrow dataset; a function without arguments that yields tables, the same in each call; a Dask DataFrame.
-            Fits equal those in memory to rounding.
+            in memory: the path of a Parquet file, of a folder of them (or a list of such paths), of a CSV file or of
+            one of Stata; a pyarrow dataset; a function without arguments that yields tables, the same in each call; a
+            Dask DataFrame. Fits equal those in memory to rounding.
         subset : array_like of bool or str, optional
             Rows to use: a mask, or a query such as ``"age > 20"``; of data in parts a query.
         missing : str
@@ -188,6 +190,9 @@ class Inputs:
             False reads the formula and a query in `subset` as `load` reads a file: they name columns, numbers, numpy's
             element-wise functions and the transforms of formulas, and anything else is refused before it is run. No
             variable of the caller's is looked up.
+        storage_options : dict, optional
+            Options of fsspec for `data` that is a path elsewhere, ``"s3://bucket/rows.parquet"``: keys, endpoints and
+            the like. No file of `save` holds them.
         **keywords
             The keywords of the class. Those that are variables are a column's name, code of columns as in the formula
             whose value in a row is of that row alone (``offset="np.log(exposure)"``) or, beside a table, one value a
@@ -211,6 +216,7 @@ class Inputs:
             A keyword that the class does not have.
         """
         names = names_of_caller(sys._getframe(1 + eval_env), trusted)
+        data = data if storage_options is None else as_source(data, storage_options)
         return cls._from_formula(formula, data, names, subset=subset, missing=missing, trusted=trusted, **keywords)
 
     @classmethod
@@ -219,7 +225,7 @@ class Inputs:
     ) -> Self:
         check_truth("trusted", trusted)
         self = cls.__new__(cls)
-        source = as_source(data)
+        source = data if isinstance(data, Source) else as_source(data)
         coding, extras = self._split(keywords)
         options = {
             "subset": subset,

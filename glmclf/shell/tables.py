@@ -13,17 +13,17 @@ FILES = ".csv or .tsv (also .csv.gz and the like), .parquet or .dta file, a fold
 
 
 def form_of(source: str) -> str | None:
-    """What a table is read as: "shipped", "csv", "dta" or what `kind_of` a path is; None where nothing reads it."""
+    """What a table is read as: "shipped", "csv", or what `kind_of` a path is; None where nothing reads it."""
     from glmclf import datasets
     from glmclf.data.reading.open_source import kind_of
 
     if source in datasets.names():
         return "shipped"
-    return "csv" if source == "-" else "dta" if source.lower().endswith(".dta") else kind_of(source)
+    return "csv" if source == "-" else kind_of(source)
 
 
 def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool = False) -> Any:
-    """Read the table that DATA names: a shipped data set, a path that `data=` takes, a .dta file, or csv on stdin.
+    """Read the table that DATA names: a shipped data set, a path that `data=` takes, or csv on stdin.
 
     An address is fetched where `remote` says so: what calls the command with a name from outside asks for no network.
     """
@@ -47,7 +47,7 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
     try:
         if kind == "csv":
             return read_csv(source, written)
-        if kind == "dta":
+        if kind == "stata":
             return pd.read_stata(source)
         opened = as_source(source)
         assert isinstance(opened, Parquet)

@@ -267,3 +267,16 @@ def test_a_product_is_asked_for_rows_first(exact):
         same(XT.subset(rows)[:].toarray(), expected[rows])
         same(XT[rows].toarray(), expected[rows])
         same(XT.subset(rows).subset(np.array([2]))[:].toarray(), expected[[41]])
+
+
+@pytest.mark.parametrize("rows", [0, 1, 255, 257, 700])
+def test_wide_terms_are_expanded_as_they_are_defined(rows):
+    """Columns are ``numbers[:, num] * contrast[codes, cat]``."""
+    rng = np.random.default_rng(rows)
+    numbers, contrast = rng.normal(size=(rows, 2)), rng.normal(size=(51, 50))
+    codes = rng.integers(0, 51, rows).astype(np.int8)
+    num, cat = np.repeat([0, 1], 50), np.tile(np.arange(50)[::-1], 2)
+    for given in (numbers, None):
+        piece = SubtermColumns(given, codes, contrast, num if given is not None else 0 * num, cat)
+        known = contrast[codes[:, None], cat] * (1.0 if given is None else given[:, num])
+        np.testing.assert_array_equal(expand([piece], rows), known)

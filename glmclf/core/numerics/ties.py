@@ -48,8 +48,14 @@ def tied_codes(values: ndarray) -> ndarray:
     >>> from glmclf.core.numerics.ties import tied_codes
     >>> tied_codes(np.array([0.3, 0.1, 0.1 + 0.2, 0.1 + 0.2 - 0.3, 0.0])).tolist()
     [2, 1, 2, 0, 0]
+    >>> [tied_codes(np.array(v)).tolist() for v in ([1.0, 0.0, 1.0], [0.3, 0.1 + 0.2, 0.3], [2.0, 2.0], [])]
+    [[1, 0, 1], [0, 0, 0], [0, 0], []]
     """
-    levels, place = np.unique(values, return_inverse=True)
+    low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+    if ((values == low) | (values == high)).all():  # an indicator need not be sorted
+        levels, place = np.unique([low, high]), (values != low).astype(np.intp)
+    else:
+        levels, place = np.unique(values, return_inverse=True)
     if len(levels) < 2:
         return place.ravel()
     floor = ROUNDINGS_OF_A_TYPICAL_VALUE * np.finfo(float).eps * float(np.median(np.abs(levels)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 
 
-def as_source(data: Any) -> Source | None:
+def as_source(data: Any, storage_options: Mapping[str, Any] | None = None) -> Source | None:
     """The source that `data=` is; None for a table in memory.
+
+    `storage_options` are those of fsspec for the path of files elsewhere.
 
     Raises
     ------
@@ -30,8 +32,11 @@ def as_source(data: Any) -> Source | None:
     """
     module = type(data).__module__.partition(".")[0]
     _refuse_others(data)
+    if storage_options is not None and not (isinstance(data, (str, os.PathLike)) and "://" in os.fspath(data)):
+        found = repr(data) if isinstance(data, (str, os.PathLike)) else f"of type {type(data).__name__}"
+        raise DataError(f'storage_options= is for a path elsewhere, as "s3://bucket/rows.parquet"; data= is {found}')
     if isinstance(data, (str, os.PathLike)):
-        return _of_path(os.fspath(data))
+        return _of_path(os.fspath(data), None if storage_options is None else dict(storage_options))
     if paths := paths_of(data):
         return _of_paths([os.fspath(path) for path in paths])
     if module == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema") and hasattr(data, "scanner"):
@@ -71,8 +76,8 @@ def check_beside(source: Source, **given: Any) -> None:
 
 
 def kind_of(path: str) -> str | None:
-    """Kind of a path's files: "csv", or "parquet", as are folders and what is elsewhere; None of
-    another kind of file."""
+    """Kind of a path's files: "csv", "stata", or "parquet", as are folders and what is elsewhere; None of another kind
+    of file."""
     kind = SUFFIXES.get(suffix_of(path))
     return "parquet" if os.path.isdir(path) or (kind is None and "://" in path) else kind
 
@@ -128,14 +133,18 @@ def _of_paths(given: list[str]) -> Source:
     return Parquet([_found(path) for path in given])
 
 
-def _of_path(given: str) -> Source:
+def _of_path(given: str, options: dict[str, Any] | None) -> Source:
     path = _found(given)
     kind = kind_of(path)
     if kind == "csv":
-        return Csv([path])
+        return Csv([path], options)
+    if kind == "stata":
+        from glmclf.data.source.stata import Stata
+
+        return Stata(path, options)
     if kind is None:
         raise DataError(
-            f'data="{given}": files are read from Parquet (.parquet, or a folder) and CSV (.csv, .tsv with tabs). '
-            "Others: a function without arguments that yields DataFrames."
+            f'data="{given}": files are read from Parquet (.parquet, or a folder), CSV (.csv, .tsv with tabs) and '
+            "Stata (.dta). Others: a function without arguments that yields DataFrames."
         )
-    return Parquet(path)
+    return Parquet(path, options)

@@ -36,18 +36,20 @@ class Csv(Source):
     ----------
     paths : list of paths
         Files with the columns of the first one, in any order; those of a name that ends in .tsv have tabs.
+    storage_options : dict, optional
+        Of fsspec, for files elsewhere.
     """
 
-    def __init__(self, paths: list[Any]):
-        self.paths = [os.fspath(path) for path in paths]
+    def __init__(self, paths: list[Any], storage_options: dict[str, Any] | None = None):
+        self.paths, self._options = [os.fspath(path) for path in paths], storage_options
         self.kind = f"CSV {quoted(map(short, self.paths), 1)}"
         self._text: dict[Any, type] | None = None
         self._whole = True  # to be read with all columns, which refuses lines with too many fields
         for path in self.paths:
             with self._named(path):
-                refuse_repeated([name for name in header(path, sep=separator_of(path)) if name])
+                refuse_repeated([name for name in header(path, **self._how(path)) if name])
         with self._named(self.paths[0]):
-            self.names = list(pd.read_csv(self.paths[0], nrows=0, sep=separator_of(self.paths[0])).columns)
+            self.names = list(pd.read_csv(self.paths[0], nrows=0, **self._how(self.paths[0])).columns)
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._text is None:
@@ -84,8 +86,11 @@ class Csv(Source):
         for path in self.paths:
             options = {"chunksize": base.PART_ROWS, "low_memory": False, "dtype_backend": "numpy_nullable", **how}
             of = f' of "{short(path)}"' if len(self.paths) > 1 else ""
-            with self._named(path), pd.read_csv(path, sep=separator_of(path), **options) as parts:
+            with self._named(path), pd.read_csv(path, **self._how(path), **options) as parts:
                 yield from ((part, f"rows from {i * base.PART_ROWS}{of}") for i, part in enumerate(parts))
+
+    def _how(self, path: str) -> dict[str, Any]:
+        return {"sep": separator_of(path), "storage_options": self._options}
 
     @contextlib.contextmanager
     def _named(self, path: str) -> Iterator[None]:

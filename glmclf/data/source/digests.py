@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -78,9 +79,10 @@ def _codes(values: Any) -> ndarray:
     if column.kind == "other":
         return _of_labels(*pd.factorize(column.values))
     codes, categories = np.asarray(column.values.codes), column.values.categories
-    inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
-    if len(categories) and inner.kind in ("number", "bool"):
-        return np.append(_of_numbers(np.asarray(inner.values), None), HASH_OF_MISSING)[codes]
+    with contextlib.suppress(DataError):  # of categories of several types, which have no order
+        inner = read_column(pd.Series(categories.tolist(), dtype=object), "")
+        if len(categories) and inner.kind in ("number", "bool"):
+            return np.append(_of_numbers(np.asarray(inner.values), None), HASH_OF_MISSING)[codes]
     return _of_labels(codes, categories)
 
 

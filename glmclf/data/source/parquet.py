@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 import os
@@ -45,15 +46,17 @@ class Parquet(Source):
     ----------
     data : path, list of paths or pyarrow.dataset.Dataset
         A file or folder of such, or several.
+    storage_options : dict, optional
+        Of fsspec, for one path elsewhere.
     """
 
-    def __init__(self, data: Any):
+    def __init__(self, data: Any, storage_options: dict[str, Any] | None = None):
         paths = [os.fspath(path) for path in ([data] if isinstance(data, (str, os.PathLike)) else paths_of(data))]
         self.kind = f"Parquet {quoted(map(short, paths), 1)}" if paths else f"the {type(data).__name__}"
         pyarrow = needed("pyarrow", "parquet")
         self._apart: dict[str, str] = {}
         try:
-            self._dataset, alike = self._opened(paths) if paths else (data, True)
+            self._dataset, alike = self._opened(paths, storage_options) if paths else (data, True)
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.kind}{_because(error)}") from None
         self.names = list(self._dataset.schema.names)
@@ -61,11 +64,12 @@ class Parquet(Source):
         self._plain = not alike or bool(self._indices)  # what pandas noted is of other types
         self._files, self._several = bool(paths), len(getattr(self._dataset, "files", ())) > 1
 
-    def _opened(self, paths: list[str]) -> tuple[Any, bool]:
+    def _opened(self, paths: list[str], storage_options: dict[str, Any] | None) -> tuple[Any, bool]:
         """The dataset, with a schema of all its files, and whether theirs are the same."""
         dataset = needed("pyarrow.dataset", "parquet")
         if len(paths) == 1 and not os.path.isdir(paths[0]):
-            return dataset.dataset(paths[0], format=_format(paths[0]), partitioning="hive"), True
+            files, path = _elsewhere(paths[0], storage_options)
+            return dataset.dataset(path, format=_format(paths[0]), partitioning="hive", filesystem=files), True
         from pyarrow.fs import LocalFileSystem
 
         files = [file for path in paths for file in (_parquet_files(path) if os.path.isdir(path) else [path])]
@@ -145,6 +149,20 @@ class Parquet(Source):
         return rows.set_index(self._indices).rename_axis(names)
 
 
+def _elsewhere(path: str, storage_options: dict[str, Any] | None) -> tuple[Any, str]:
+    """File system and path of an address, by fsspec where pyarrow has none of its protocol, or options are given."""
+    if "://" not in path:
+        return None, path
+    if storage_options is None:
+        with contextlib.suppress(ValueError):
+            return needed("pyarrow.fs", "parquet").FileSystem.from_uri(path)
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise ImportError(f'"{path}" needs fsspec: pip install fsspec') from None
+    return url_to_fs(path, **(storage_options or {}))
+
+
 def _because(error: Exception) -> str:
     """Words for why a file is not read, to follow its name."""
     words = " ".join(str(error).split()).rstrip(".")
@@ -211,8 +229,8 @@ def _parquet_files(folder: str) -> list[str]:
     """
     inside = [(at, name) for at, _, names in sorted(os.walk(folder)) for name in sorted(names)]
     inside = [(at, name) for at, name in inside if not _hidden(os.path.relpath(at, folder)) and name[0] not in "._"]
-    found = [os.path.join(at, name) for at, name in inside if suffix_of(name) in ("", *SUFFIXES)]
-    found = [file for file in found if SUFFIXES.get(suffix_of(file)) != "csv"]
+    known = ("", *(suffix for suffix, kind in SUFFIXES.items() if kind == "parquet"))
+    found = [os.path.join(at, name) for at, name in inside if suffix_of(name) in known]
     if not found:
         others = f"; it has {quoted([name for _, name in inside], 4)}" if inside else ""
         raise DataError(f"the folder holds no Parquet file (.parquet){others}")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv"}
+SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".dta": "stata"}
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
 

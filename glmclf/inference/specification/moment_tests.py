@@ -20,7 +20,7 @@ from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.summed import Summed, added_by
 
-MAX_MOMENT_ENTRIES = 2**20  # entries of the arrays of scores and moments of rows that are handled at a time
+MAX_MOMENT_ENTRIES = 2**21  # entries of the arrays of scores and moments of rows that are handled at a time
 EXPLAINED_MOMENT = 1e-8  # share of a moment's standard deviation left by estimation, below which it is rounding
 EXPLAINED_DIRECTION = 1e-5  # such a share where moments are many, and some directions among them next to none
 
@@ -99,29 +99,30 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     data models, The Manchester School 56, 370-376.
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
-    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + root.shape[1] + q * q)))
+    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + q * q) + len(root) // q))
     blocks = objective.blocks.rechunk(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):
         o = outcomes(likelihood, X.toarray(), offset, theta)
-        Z = np.tensordot(o.X, root.reshape(q, o.X.shape[1], root.shape[1]), axes=(1, 1))
         counts = counted(y, m, q + 1)
         counts = counts if weights is None else counts * weights[:, None]
-        expected = counts.sum(axis=1)[:, None] * o.p
-        s = np.einsum("njq,nqd->njd", o.score, Z).reshape(expected.size, root.shape[1])
-        return counts.ravel(), expected.ravel(), moments(o).reshape(expected.size, c), s
+        return o, counts, counts.sum(axis=1)[:, None] * o.p, moments(o)
 
     def explained(*block):
-        _, expected, d, s = parts(*block)
-        return (d * expected[:, None]).T @ s
+        o, _, expected, d = parts(*block)
+        by_eta = np.einsum("njc,njq,nj->nqc", d, o.score, expected)
+        return np.tensordot(by_eta, o.X, axes=(0, 0)).transpose(1, 0, 2).reshape(c, q * o.X.shape[1])
 
     def left(*block):
-        seen, expected, d, s = parts(*block)
-        e = d - s @ G.T
+        o, counts, expected, d = parts(*block)
+        of_eta = np.tensordot(o.X, taken.reshape(q, o.X.shape[1], c), axes=(1, 1))
+        e = (d - np.einsum("njq,nqc->njc", o.score, of_eta)).reshape(expected.size, c)
+        seen, expected, d = counts.ravel(), expected.ravel(), d.reshape(expected.size, c)
         there = seen > 0
         return MomentSums(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
 
-    G = blocks.sum(explained)
+    G = blocks.sum(explained) @ root
+    taken = root @ G.T
     return blocks.sum(left).test(G)
 
 
