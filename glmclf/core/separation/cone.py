@@ -272,7 +272,8 @@ class RecessionCone:
             some = asked[start : start + step]
             look(some, self._ends(T[some]))
         if self.facets.size >= MIN_NUMBERS_TO_CLIMB:
-            for i, side in np.argwhere(np.isnan(known) & T.any(axis=1)[:, None])[:MAX_CLIMBS].tolist():
+            unknown = np.argwhere(np.isnan(known[asked]))
+            for i, side in np.column_stack([asked[unknown[:, 0]], unknown[:, 1]])[:MAX_CLIMBS].tolist():
                 if np.isnan(known[i, side]) and not deadline.is_over:
                     member = self._climbed((1.0 - 2.0 * side) * T[i], float(least[i, 0]))
                     look(np.flatnonzero(np.isnan(known).any(axis=1)), member[:, None])

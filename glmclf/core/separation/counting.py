@@ -482,7 +482,7 @@ def _columns(X: Columns) -> tuple[Any, ndarray]:
 
 def _is_of_indicators(part: CodedColumns) -> bool:
     """Whether the columns of a part are indicators of levels, or those times numbers: not of sum coding, say."""
-    return part.table is None and not getattr(part, "opposite", False)
+    return part.table is None and not part.opposite
 
 
 def _coded(part: CodedColumns) -> tuple[Any, ndarray]:
