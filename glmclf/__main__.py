@@ -42,12 +42,12 @@ def run(args: argparse.Namespace) -> int:
         for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
             warnings.simplefilter("ignore", category)
         results = fit(args)
-        if args.save:
-            with writing(args.save):
-                results.save(args.save)
         text = predicted(results, args) if args.predict else None
         if text is None:
             text = "\n\n".join(summaries(results, args))
+        if args.save:
+            with writing(args.save):
+                results.save(args.save)
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)

@@ -907,6 +907,15 @@ def test_what_does_not_go_together(shell, options, words):
     refused(shell(*SPECTOR, *options), *words)
 
 
+def test_a_command_that_fails_saves_nothing(shell, tmp_path):
+    saved, new = tmp_path / "fit.json", tmp_path / "new.csv"
+    new.write_text("body_mass_g,island\n4000,Atlantis\n")
+    call = ("logit", "penguins", "sex ~ body_mass_g + island", "--event", "male", "--save", saved)
+    refused(shell(*call, "--predict", new), "Atlantis")
+    refused(shell("probit", *call[1:], "--odds-ratios"), "Probit")
+    assert not saved.exists() and shell(*call)[0] == 0 and saved.exists()
+
+
 WRITTEN = "a;jéa;z\n1,5;NA;x\n2,5;b;?\n3,5;b;x\n1;NA;x\n0,2;b;x\n4;NA;x\n2;b;x\n3;NA;x\n"
 
 

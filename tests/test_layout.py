@@ -105,6 +105,13 @@ def test_a_constant_is_defined_once(repository):
     assert not {name: found for name, found in places.items() if len(found) > 1}
 
 
+def test_cached_attributes_have_no_lock(repository):
+    """They are those of `glmclf/caching.py`: functools' own have a lock for all instances in Python 3.11."""
+    wrong = [module for module, path in modules(repository).items() if module != "caching"
+             and re.search("functools.*cached_property", path.read_text(encoding="utf-8"))]
+    assert not wrong, f"import cached_property from glmclf.caching: {wrong}"
+
+
 def test_core_and_inference_know_no_tables(repository):
     wrong = [f"{m} imports {name}" for m, names, _ in cases(repository) if layer(m) in ARRAYS_ONLY
              for name in names if name.split(".")[0] in {"pandas", "patsy", "narwhals"}]

@@ -557,7 +557,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         away = None if objective is None else against_offset(objective)
         if away is not None:
             return away
-        if shift[self._slopes[places]].any():
+        if shift.any() and shift[self._slopes[places]].any():
             return np.zeros(len(shift))
         start = self._start()[places]
         return start + shift if start.any() else start
@@ -715,10 +715,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             )
         if not len(fit.theta) or not len(found.rows):
             return Covariance(cov_type, np.zeros((p, p)), "No coefficient is finite."), []
-        objective = found.objective if found.inner.basis is None else found.objective.rotated(found.inner.basis)
         parameters = p - len(found.omitted) * self._likelihood.n_eta
         context = LimitContext(
-            *(objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
+            *(found.objective, fit.theta, fit.evaluation, self.nobs, self._frequency),
             *(parameters, found, self._rows.weights, len(self._rows)),
         )
         V = row_covariance(self, cov_type, context, keywords, found.rows)

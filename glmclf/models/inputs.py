@@ -174,11 +174,11 @@ class Inputs:
             A patsy formula, ``"y ~ x1 + C(g)"``; counts on the left side as the class takes them. A dot stands for all
             columns but those of the left side, of weights and of an offset: ``"y ~ . - id"``. Columns whose names are
             no words of Python are quoted: ``Q("Sepal.Length")``.
-        data : DataFrame, path, pyarrow Dataset, callable or dask DataFrame
+        data : DataFrame, path, pyarrow Dataset, callable, dask DataFrame, polars LazyFrame or DuckDB relation
             A table: pandas, polars, pyarrow, or a mapping of columns. Or rows that are read in parts and need not fit
             in memory: the path of a Parquet file, of a folder of them (or a list of such paths), of a CSV file or of
             one of Stata; a pyarrow dataset; a function without arguments that yields tables, the same in each call; a
-            Dask DataFrame. Fits equal those in memory to rounding.
+            Dask DataFrame; a LazyFrame of polars; a relation of DuckDB. Fits equal those in memory to rounding.
         subset : array_like of bool or str, optional
             Rows to use: a mask, or a query such as ``"age > 20"``; of data in parts a query.
         missing : str

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.core.fit.estimate import estimate
+from glmclf.core.fit.solvers.loop import SINGULAR
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.rows.asked import named
@@ -24,6 +25,9 @@ from glmclf.results.regression.levels import LevelLabels
 from glmclf.results.regression.multinomial import MultinomialResults
 
 __all__ = ["MNLogit"]
+
+MIN_RCOND = 1e-12  # of the information of constants, below which they are of rounding
+MAX_SPREAD = 32.0  # of offsets beside which constants are found from where they would be without
 
 
 class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
@@ -307,10 +311,17 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         if self._rows.offset is None:
             return start
         objective, shift = self._without_regressors()
-        fit = estimate("newton", objective, start - objective.blocks.middle(3)[0]).fit
-        if not fit.converged:
+        middle, spread = objective.blocks.middle(3)
+        scales = 2.0 ** np.arange(max(np.ceil(np.log2(max(spread.max() / MAX_SPREAD, 1.0))), 0.0), -1.0, -1.0)
+        constants = start - middle / scales[0]
+        for scale in scales:  # of offsets so wide that they decide rows, first a fraction: twice the constants are near
+            blocks = objective.blocks.map(lambda X, y, m, o, w, scale=scale: (X, y, m, o / scale, w))
+            fit = estimate("newton", type(objective)(objective.likelihood, blocks, objective.unit), constants).fit
+            constants = 2.0 * fit.theta
+        told = fit.evaluation.well_conditioned(MIN_RCOND)
+        if not (fit.converged and told):
             model = f"the model of {self.endog_names} with constants and the offset alone"
-            raise EstimationError(f"{model}: {fit.message}. {wide_offset(self)}")
+            raise EstimationError(f"{model}: {fit.message if told else SINGULAR}. {wide_offset(self)}")
         return fit.theta - shift
 
     def _start(self) -> ndarray:

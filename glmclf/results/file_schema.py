@@ -128,6 +128,8 @@ def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
     V = _matrix("covariance.matrix", stored["matrix"], shape, unknown=True)
     if not all(is_whole(size, 1) for size in stored["clusters"]):
         raise FieldError("covariance.clusters", "is not a number of clusters")
+    if not isinstance(stored["groups"], list) or not all(isinstance(name, str) for name in stored["groups"]):
+        raise FieldError("covariance.groups", "is no list of names")
     if len(V):
         _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
 
@@ -183,6 +185,14 @@ def _check_law(stored: Mapping[str, Any], K: int) -> None:
         root = numbers("law.dispersions", d["root"], (p, p) if d["kind"] == "full" else (p,))
         if ((root.diagonal() if root.ndim == 2 else root) <= 0).any():
             raise FieldError("law.dispersions", "has a standard deviation that is not above 0")
+        if numbers("law.dispersions", d["n"], ()) <= 0:
+            raise FieldError("law.dispersions", "is of no row")
+    if law.get("target", "diag") not in ("diag", "identity", "fixed"):
+        raise FieldError("law.target", "is nothing to shrink to")
+    for name, most in (("shrinkage", 1.0), ("ridge", np.inf)):
+        found = numbers(f"law.{name}", law.get(name, 0.0))
+        if ((found < 0) | (found > most)).any():
+            raise FieldError(f"law.{name}", "is out of its range")
     scatter = numbers("moments.scatter", moments["scatter"])
     if scatter.ndim >= 2 and (np.diagonal(scatter, axis1=-2, axis2=-1) < 0).any():
         raise FieldError("moments.scatter", "has a negative sum of squares")
@@ -201,6 +211,8 @@ def _check_facts(stored: Mapping[str, Any]) -> None:
     for name in ("llf", "_null_value", "df_model", "_saturated_value"):
         if name in stored:
             numbers(f"facts.{name}", stored[name], (), unknown=True, infinite=True)
+    if stored.get("_digits") is not None:
+        numbers("facts._digits", stored["_digits"], unknown=True, infinite=True)
     shares = stored.get("_level_shares", stored.get("_event_share"))
     if shares is not None:
         field = "facts._level_shares" if "_level_shares" in stored else "facts._event_share"

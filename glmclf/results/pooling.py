@@ -163,8 +163,7 @@ class PooledResults(WaldInference):
 
     @property
     def _z(self) -> ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self._se > 0, self._theta / self._se, np.nan)
+        return wald.ratios(self._theta, self._se)
 
     # ------------------------------------------------------------------------------------------------------- tests
     @requires()

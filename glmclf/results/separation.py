@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import MAX_NAMES, first_of
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataWarning, escaped, warn
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class DivergingParameters:
         return pd.Series(values, index=self._index[those])
 
 
+@under_usual_errors
 @dataclass(frozen=True, eq=False, repr=False)
 class Separation:
     """Report of separation: a response that some combination of the regressors predicts perfectly.

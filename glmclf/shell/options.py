@@ -261,7 +261,7 @@ def misfit(args: argparse.Namespace) -> str | None:
     for name, option in OPTIONS.items():
         if not is_given(args, name) or args.model in option.models:
             continue
-        whose = f"{spelled(name)} is for {', '.join(option.models)}"
+        whose = f"{', '.join(map(spelled, (name, *option.also)))} is for {', '.join(option.models)}"
         if name == "reference":
             return f"{whose}; the level that {args.model} models is --event LEVEL"
         if name == "event":

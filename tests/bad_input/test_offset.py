@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bad_input.refusal import refused
+from mpmath import mp
 from properties.toys import MODELS, close, fit, make, models, shared, toy
 
 import glmclf
@@ -130,10 +131,50 @@ def test_what_numpy_would_turn_into_numbers(make_fit, values):
 @pytest.mark.parametrize("reduction", [None, "firth"])
 @pytest.mark.parametrize("model", ["Logit", "CLogLog", "MNLogit"])
 def test_an_offset_that_decides_the_rows(model, reduction):
-    """Thousands at random, which no coefficient takes up: the error names the offset, its ends and their rows."""
+    """Offsets of 1e5 at random, which no coefficient takes up: the error names the offset, its ends and their rows."""
     generator = np.random.default_rng(7)
-    z, y = 1000 * generator.normal(size=40), generator.integers(0, 3 if model == "MNLogit" else 2, 40)
+    z, y = 1e5 * generator.normal(size=40), generator.integers(0, 3 if model == "MNLogit" else 2, 40)
     data = pd.DataFrame({"y": y, "x": generator.normal(size=40), "o": z}, index=[f"r{i}" for i in range(40)])
     rows = [repr(data.index[z.argmin()]), repr(data.index[z.argmax()])]
     with refused('The offset "o"', f"{z.min():.4g}", f"{z.max():.4g}", *rows, "unit", error=EstimationError):
         getattr(glmclf, model).from_formula("y ~ x", data, offset="o").fit(bias_reduction=reduction)
+
+
+def _log(model, y, eta):
+    """log P(Y = y), and its derivative in eta."""
+    if model == "CLogLog":
+        none = -mp.exp(eta)
+        return (mp.log(-mp.expm1(none)), mp.exp(eta) / mp.expm1(-none)) if y else (none, none)
+    sign = 1 if y else -1
+    if model == "Probit":
+        return mp.log(mp.ncdf(sign * eta)), sign * mp.npdf(eta) / mp.ncdf(sign * eta)
+    return -mp.log1p(mp.exp(-sign * eta)), sign / (1 + mp.exp(sign * eta))
+
+
+@pytest.mark.parametrize("model", [*MODELS, "MNLogit"])
+def test_null_model_of_an_offset_that_a_factor_takes_up(model):
+    """The constant alone does not, and its maximum is far from where a constant without the offset would start.
+
+    Two classes with the same offset are one event, whose rows are then divided by their shares.
+    """
+    generator = np.random.default_rng(11)
+    g, y, w = generator.integers(0, 4, 40), generator.integers(0, 2, 40), generator.integers(1, 4, 40)
+    o = np.array([0, 500, -300, 40])[g] + np.round(4 * generator.normal(size=40)) / 4
+    data = pd.DataFrame({"y": y, "g": np.array(list("abcd"))[g], "o": o, "w": w})
+    if model == "MNLogit":
+        data["y"] += y * (np.arange(40) % 3 == 0)
+
+    def null(c):
+        rows = [_log(model, one, mp.mpf(at) + c) for one, at in zip(y, o, strict=True)]
+        return [mp.fsum(map(mp.fmul, map(int, w), part)) for part in zip(*rows, strict=True)]
+
+    with mp.workdps(30):
+        low, high = mp.mpf(-1000), mp.mpf(1000)
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if null(middle)[1] > 0 else (low, middle)
+        totals = [int(w[data.y == k].sum()) for k in (1, 2)]
+        expected = float(null(low)[0] + sum(n * mp.log(mp.mpf(n) / sum(totals)) for n in totals if n))
+    for rows in (data, lambda: iter([data[:15], data[15:]]), data.loc[data.index.repeat(w)].assign(w=1)):
+        res = getattr(glmclf, model).from_formula("y ~ g", rows, offset="o", freq_weights="w").fit()
+        assert np.isclose(res.llnull, expected, rtol=1e-12, atol=0)

@@ -211,3 +211,18 @@ def test_two_factors_of_many_levels_are_refused(monkeypatch):
         X.gram(np.ones(N))
     with pytest.raises(NotImplementedError, match="300 rows of all 13 columns"):
         X.toarray()
+
+
+@kinds
+@pytest.mark.parametrize("q", [1, 2])
+def test_inverse_of_a_part(kind, q):
+    M, g = _positive(kind, q), np.random.default_rng(6)
+    V, at = M.factor().inverse, np.sort(M.layout.slots[M.layout.slots >= 0])
+    at = at[g.random(len(at)) < 0.8]
+    d, W = g.normal(size=len(at)), np.asarray(V)
+    same(V.inverse_form(at, d), d @ np.linalg.solve(W[np.ix_(at, at)], d), rtol=1e-8)
+    sandwich = V.around(1.5 * M + ArrowMatrix.of_diagonal(M.layout, M.diagonal()))
+    expected = d @ np.linalg.solve(np.asarray(sandwich)[np.ix_(at, at)], d)
+    same(sandwich.inverse_form(at, d), expected, rtol=1e-8)
+    if len(M.layout.border):
+        assert V.inverse_form(M.layout.border, np.ones(len(M.layout.border))) is None

@@ -31,11 +31,3 @@ def test_an_instance_does_not_wait_for_another():
     first.join()
     assert not waiting and other.value is one.value is True and other.times == one.times == 1
     assert isinstance(Slow.value, cached_property)
-
-
-def test_every_module_has_them_from_there(repository):
-    """functools' own has a lock in Python 3.11."""
-    found = [path for path in (repository / "glmclf").rglob("*.py") if path.name != "caching.py"]
-    wrong = [path.name for path in found if "functools" in (text := path.read_text(encoding="utf-8"))
-             and any("functools" in line and "cached_property" in line for line in text.splitlines())]
-    assert not wrong and len(found) > 100

@@ -185,9 +185,12 @@ def test_random_draws(kind):
 # -------------------------------------------------------------------------------------------------------- refusals
 def test_too_few_clusters_for_signs():
     res, four = fitted("Logit"), np.arange(160) % 4
-    with pytest.warns(InferenceWarning, match=r"4 clusters have 16 signs, with p-values of 0.125 and more"):
+    with pytest.warns(InferenceWarning, match=r"scores of 4 clusters .* 16 signs, with p-values of 0.125 and more"):
         assert res.score_bootstrap_test("x2 = 0", groups=four).pvalue >= 0.125
     res.score_bootstrap_test("x2 = 0", groups=four, multipliers="webb", reps=99, seed=1)
+    effects = fitted("Logit", formula="y ~ C(k)")  # of the other clusters the scores add up to 0
+    with pytest.warns(InferenceWarning, match=r"scores of 2 clusters .* 4 signs, with p-values of 0.5 and more"):
+        assert effects.score_bootstrap_test(np.eye(9)[[1]], groups="k").pvalue >= 0.5
     with pytest.raises(ValueError, match="2 restrictions and 2 clusters"):
         res.score_bootstrap_test("x1 = 0, x2 = 0", groups=four // 2)
 

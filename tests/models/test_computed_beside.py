@@ -127,6 +127,8 @@ def test_margins_go_through_the_offset(model):
         both.get_margeff(at="mean", variables="exposure")
     with pytest.raises(NotImplementedError, match='"exposure", of which the offset "np.log'):
         both.predictions(at="mean", variables={"exposure": [1.0]})
+    with pytest.raises(ValueError, match='at= sets the offset "np.log.exposure." and "exposure"'):
+        both.predictions(at={"np.log(exposure)": 0.0, "exposure": 1.0})
 
 
 def test_a_column_of_that_name_wins():
@@ -173,6 +175,7 @@ def test_rows_without_a_value():
         ("offset", "exposure.shift(1)", NotImplementedError, "depends on other rows"),
         ("offset", "own(exposure)", NotImplementedError, r"own = glmclf.rowwise\(own\)"),
         ("offset", "declared(exposure)", None, ""),
+        ("offset", "DF.exposure", NotImplementedError, 'the value of "DF.exposure" in a row'),
     ],
 )
 def test_what_is_no_value_of_a_row(keyword, code, error, words):

@@ -429,3 +429,14 @@ def test_no_warning_and_nothing_changed():
         one.pseudo_rsquared(), one.gof_test(), one.simulate(1, seed=0)
     pd.testing.assert_frame_equal(data, toy())
     close(one.params, two.params, rtol=0)
+
+
+def test_what_a_constraint_fixes_is_exact():
+    """Whatever is rounded on the way: its value, its standard error and what rows change of it are no noise."""
+    rng = np.random.default_rng(2)
+    t = pd.DataFrame({"x": 1e8 + rng.normal(size=30), "g": list("abc") * 10, "y": rng.integers(0, 2, 30)})
+    res = glmclf.Probit.from_formula("y ~ x + g", t).fit_constrained("g[T.c] = 0")
+    effect = res.get_margeff().summary_frame().loc["g[c - a]"]
+    influence = res.get_influence()
+    assert res.params["g[T.c]"] == res.bse["g[T.c]"] == effect["dy/dx"] == effect["Std. Err."] == 0
+    assert (influence.d_params["g[T.c]"] == 0).all() and influence.dfbetas["g[T.c]"].isna().all()

@@ -12,6 +12,7 @@ from glmclf.core.design import coding
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
+from glmclf.results.diagnostics import hauck_donner
 
 FEW = 10**9  # levels that no factor has, so that all are dense
 LEVELS, ROWS = 14, 40
@@ -261,3 +262,42 @@ def test_covariances_of_separated_levels(monkeypatch, model, how):
         with pytest.warns(SeparationWarning):
             again = many.model.fit(**how)
         np.testing.assert_array_equal(again.bse, many.bse)
+
+
+EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")]
+
+
+@pytest.mark.parametrize("model, formula", EFFECT)
+def test_hauck_donner_and_likelihood_ratios(monkeypatch, model, formula):
+    """Derivatives of Wald statistics (of several classes those of the border), and tests of single coefficients."""
+    dense, many = pair(monkeypatch, model, formula)
+    told = [hauck_donner.all_derivatives(res) for res in (dense, many)]
+    here = np.isfinite(told[1])
+    np.testing.assert_allclose(told[1][here], told[0][here], rtol=1e-9)
+    assert here.sum() == (2 * len(many.model._rows.X.layout.border) if model == "MNLogit" else len(here))
+    for j in (1, len(here) - 1):
+        assert hauck_donner.lr_pvalue(many, j) == pytest.approx(hauck_donner.lr_pvalue(dense, j), rel=1e-8)
+
+
+@pytest.mark.parametrize("how", [{}, ROBUST[2], ROBUST[8]], ids=lambda how: how.get("cov_type", "nonrobust"))
+def test_predictions_and_joint_tests(monkeypatch, how):
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id", how=how)
+    new = _table().head(40)
+    a, b = (res.get_prediction(new).summary_frame() for res in (dense, many))
+    np.testing.assert_allclose(b, a, rtol=1e-9)
+    a, b = (res.wald_test_terms().table.astype(float) for res in (dense, many))
+    np.testing.assert_allclose(b, a, rtol=1e-7)
+
+
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "HC2", "cluster"])
+def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
+    """One coefficient for two columns is that of their sum."""
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    groups = {"cov_kwds": {"groups": "region"}} if cov_type == "cluster" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        m = glmclf.Logit.from_formula("y ~ x + z + id", _table())
+        res = m.fit_constrained("x = z", cov_type=cov_type, **groups)
+        right = glmclf.Logit.from_formula("y ~ I(x + z) + id", _table()).fit(cov_type=cov_type, **groups)
+    assert isinstance(m._rows.X, ArrowColumns)
+    np.testing.assert_allclose(res.bse[["x", "z"]], right.bse.iloc[[-1, -1]], rtol=1e-8)

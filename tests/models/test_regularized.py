@@ -3,15 +3,18 @@
 import io
 import pickle
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 import pytest
 import references
 from properties.toys import MODELS, close, make, toy
+from scipy import sparse
 
 import glmclf
 from glmclf import Logit, MNLogit
+from glmclf.core.design import factor
 from glmclf.core.fit import warm_start
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.penalised import problem as penalised
@@ -1177,6 +1180,48 @@ def test_the_way_does_not_matter(monkeypatch, symmetric):
     p = np.exp(B @ X.T)
     score = ((y == np.arange(8)[:, None]) - p / p.sum(axis=0)) @ X - 3000 * 0.02 * B * (np.arange(40) > 0)
     assert np.abs(score if symmetric else score[1:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "factors"])
+@pytest.mark.parametrize("model", [*MODELS, "MNLogit", "symmetric"])
+def test_an_information_that_is_never_formed(monkeypatch, model, kind):
+    """Of too many columns: the same estimates, selections, paths and folds, and words in place of standard errors."""
+    i, y, X = many_columns()
+    several, keywords = model in ("MNLogit", "symmetric"), {"symmetric": True} if model == "symmetric" else {}
+    y = 1 + (i * 104729) % 3 if several else y.astype(int)
+    given = {"freq_weights": 1 + (i * 31) % 4, "offset": np.cos(i)}
+    cls = MNLogit if several else getattr(glmclf, model)
+    if kind == "factors":
+        data = pd.DataFrame({"y": y, "g": (i * 37) % 40, "x": X[:, 3], "z": X[:, 9]} | given)
+        monkeypatch.setattr(factor, "MIN_ROWS_FOR_CODES", 0)
+        m = cls.from_formula("y ~ x + z + C(g) + C(g):x", data, freq_weights="freq_weights", offset="offset")
+        assert isinstance(m._objective().blocks.arrays[0], factor.FactorColumns)
+    else:
+        X = np.where(np.abs(X) < 0.5, 0.0, X)
+        m = cls(y, sparse.csr_array(X) if kind == "sparse" else X, **given)
+    plain = [m.fit_regularized(0.01, L1_wt, **keywords) for L1_wt in (0.0, 0.5, 1.0)]
+    path = m.fit_regularized(alphas=[0.03, 0.01], L1_wt=1.0, **keywords)
+    cv = m.fit_regularized_cv(3, seed=1, alphas=[0.03, 0.01], **keywords)
+    for name in ("MAX_FORMED_SIZE", "MAX_FACTORED_SIZE", "MAX_METRIC_COLUMNS"):
+        monkeypatch.setattr(penalised, name, 8)
+    for expected in plain:
+        res = m.fit_regularized(0.01, expected.L1_wt, **keywords)
+        close(res.params, expected.params, 1e-8, 1e-10)
+        np.testing.assert_array_equal(res.params == 0, expected.params == 0)
+        close(res.llf_penalized, expected.llf_penalized, 1e-12)
+        close(res.predict(), expected.predict(), 1e-8)
+        close(pickle.loads(pickle.dumps(res)).params, res.params)
+        lasso = expected.L1_wt == 1
+        assert res.mle_retvals["method"] == ("proximal Newton" if expected.L1_wt else "limited-memory BFGS")
+        with nullcontext() if lasso else pytest.raises(EstimationError, match="GiB and is not formed.* predictions"):
+            assert res.k_params_effective == expected.k_params_effective
+        if expected.L1_wt == 0:
+            with pytest.raises(EstimationError, match="standard errors"):
+                _ = res.bse
+    other = m.fit_regularized(alphas=[0.03, 0.01], L1_wt=1.0, **keywords)
+    close(other.params, path.params, 1e-8, 1e-10)
+    close(other.edf, path.edf)
+    close(m.fit_regularized_cv(3, seed=1, alphas=[0.03, 0.01], **keywords).deviances, cv.deviances, 1e-9)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -244,6 +244,11 @@ def test_score_test_of_a_separated_multinomial():
     statistic = float(u @ np.linalg.solve(A, u))
     close(res.score_test("e").statistic, statistic, 1e-5)
     assert res.score_test("e").df == 2
+    tested = np.arange(len(theta)) % 4 == 3
+    B = np.zeros((2, len(theta)))  # the score of what is tested, less what the others tell of it
+    B[:, tested], B[:, ~tested] = np.eye(2), -np.linalg.solve(A[np.ix_(~tested, ~tested)], A[np.ix_(~tested, tested)]).T
+    S = wider.score_obs(theta) @ B.T
+    close(res.score_test("e", cov_type="HC0").statistic, S.sum(axis=0) @ np.linalg.solve(S.T @ S, S.sum(axis=0)), 1e-5)
 
 
 def test_hc2_hc3_and_influence_of_the_rows_left():
@@ -706,3 +711,42 @@ def test_signs_that_take_too_long_are_told(monkeypatch, capsys):
     monkeypatch.setattr(cone, "Deadline", lambda: Deadline(0.0))
     with pytest.warns(InferenceWarning, match=r"of 45 signs .* not determined within the limit of 30 s"):
         replace(found).sign_of(np.eye(45))
+
+
+@pytest.mark.filterwarnings("ignore:rows whose outcome is certain")
+@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog", "MNLogit"])
+def test_a_regressor_far_from_zero(model, parts):
+    """Beside a decided level a regressor near 1e8 gives what it gives near 0, but for the constant."""
+    rng = np.random.default_rng(3)
+    n = 40
+    t = pd.DataFrame({"x": np.round(64 * rng.normal(size=n)) / 64, "z": rng.normal(size=n), "o": rng.normal(size=n)})
+    t["g"] = np.array(list("abc"))[np.arange(n) % 3]
+    y = (t.x + rng.logistic(size=n) > 0).astype(int) + (rng.integers(0, 2, n) if model == "MNLogit" else 0)
+    t["y"] = np.where(t.g == "b", y.max(), y)
+
+    def fit(t):
+        data = (lambda: iter([t[:17], t[17:]])) if parts else t
+        with pytest.warns(SeparationWarning):
+            return getattr(glmclf, model).from_formula("y ~ x + z + g", data, offset="o").fit()
+
+    far = t.assign(x=t.x + 1e8)
+    res, right = fit(far), fit(t)
+    slopes = np.flatnonzero(np.isin(right.model.exog_names, ["x", "z"]))
+    answers = [
+        lambda r, t: r.params.to_numpy().reshape(len(r.model.exog_names), -1)[slopes],
+        lambda r, t: r.bse.to_numpy().reshape(len(r.model.exog_names), -1)[slopes],
+        lambda r, t: r.get_prediction(t, offset=t.o).summary_frame().to_numpy(),
+        lambda r, t: r.get_margeff(newdata=t).summary_frame().to_numpy()[:, :2],
+        lambda r, t: r.llf,
+    ]
+    if not parts:
+        answers += [
+            lambda r, t: r.anova(test="score").loc[["x", "z"], "statistic"].to_numpy(),
+            lambda r, t: r.vif(of="information").loc[["x", "z"], "GVIF"].to_numpy(),
+            lambda r, t: r.get_influence().cooks_distance[0].to_numpy(),
+            lambda r, t: r.conf_int(method="profile").to_numpy().reshape(-1, len(r.model.exog_names), 2)[:, slopes],
+            lambda r, t: r.with_cov("HC1").bse.to_numpy().reshape(len(r.model.exog_names), -1)[slopes],
+        ]
+    for ask in answers:
+        assert np.allclose(ask(res, far), ask(right, t), rtol=1e-7, atol=1e-12, equal_nan=True)

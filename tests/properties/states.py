@@ -74,6 +74,7 @@ STATES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "ridge": (_of("Logit", "y ~ x + g", lambda m: m.fit_regularized(0.1)), ("loaded",)),
     "refit": (_of("MNLogit", "two ~ x + z", lambda m: m.fit_regularized(0.05, L1_wt=1.0, refit=True)), ("reversed",)),
     "constrained": (_of("Logit", "y ~ x + z", lambda m: m.fit_constrained("x = z")), ("repeated",)),
+    "fixed": (_of("Probit", "y ~ x + z + g", lambda m: m.fit_constrained("g[T.c] = 0")), ("reversed",)),
     "LDA": (_of("LDA", "k ~ x + z"), ("in parts",)),
     "NaiveBayes": (_of("NaiveBayes", "k3 ~ x + g", smoothing=1.0), ("repeated",)),
 }

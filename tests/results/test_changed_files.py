@@ -207,6 +207,12 @@ CHANGES = [
     ("QDA", "law.centre", first(float("nan"))), ("LDA", "moments.scatter", first(-1.0)),
     ("NaiveBayes", "statistics.counts", first(-1.0)), ("NaiveBayes", "statistics.features", first(float("nan"))),
     ("NaiveBayes", "statistics.features", first(-1.0)), ("NaiveBayes", "statistics.counts", lambda found: found[:-1]),
+    ("LDA", "law.target", lambda _: "mean"), ("QDA", "law.ridge", lambda _: -1.0),
+    ("QDA", "law.shrinkage", lambda _: [2.0]),
+    ("QDA", "law.dispersions", lambda found: [{**found[0], "n": "90"}, *found[1:]]),
+    *((name, "covariance.groups", change) for name in ("Logit", "LDA")
+      for change in (lambda _: True, lambda _: "g", lambda _: [3])),
+    ("Logit", "facts._digits", lambda _: {}),
     ("Logit", "facts.llf", lambda _: True), ("Logit", "facts._event_share", lambda _: 1.5),
     ("MNLogit", "facts._level_shares", first(0.9)),
 ]  # fmt: skip

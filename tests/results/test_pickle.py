@@ -184,3 +184,18 @@ def test_models_too(model):
     m = make(model, "y ~ bs(x1, df=4) + g", toy(), offset="off")
     identical(again(m).fit(), m.fit())
     identical(copy.deepcopy(m).fit(), m.fit())
+
+
+@pytest.mark.parametrize(("model", "formula"), [("Logit", "h ~ x1"), ("MNLogit", "g ~ x1"), ("LDA", "g ~ x1 + x2")])
+def test_averages_hold_no_rows(model, formula):
+    """Nor do equations; all are pickled, and the table goes with the rows of their result."""
+    t = toy().assign(kept_back=[f"kept_back_{i}" for i in range(len(toy()))])
+    res = getattr(glmclf, model).from_formula(formula, t).fit()
+    found = [res.get_margeff(), res.get_margeff(at="mean"), res.predictions(), getattr(res, "equations", None)]
+    tables = [made.summary_frame() for made in found[:3]]
+    res.remove_data()
+    for made, table in zip(found, [*tables, None], strict=True):
+        stored = pickle.dumps(made)
+        assert b"kept_back" not in stored
+        if table is not None:
+            pd.testing.assert_frame_equal(pickle.loads(stored).summary_frame(), table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -148,7 +149,7 @@ class ArrowColumns(FactorColumns):
 
     def level_sums(self, u: ndarray) -> ndarray:
         """Sums of u times the numbers of each slot by level, (L, m)."""
-        return np.column_stack([self._count(_times(u, slot.numbers)) for slot in self.slots])
+        return np.column_stack([self.level_sums_of(i, u) for i in range(len(self.slots))])
 
     def slot_numbers(self, i: int) -> ndarray:
         """Numbers of the columns of a slot, (n,)."""
@@ -253,9 +254,13 @@ class ArrowColumns(FactorColumns):
         ]
         return plain + self.border.coded
 
+    def fits(self, V: Any) -> bool:
+        """Whether a covariance has the levels of these columns, so that `form` takes rows without expanding them."""
+        return isinstance(V, BlocksPlusLowRank) and V.layout.slots.shape == self.layout.slots.shape
+
     def form(self, M: Any) -> ndarray:
         """Quadratic form x' M x of each row, (n,), M symmetric: blocks of levels plus a low rank, or an array."""
-        if not isinstance(M, BlocksPlusLowRank):
+        if not self.fits(M):
             M = np.asarray(M)
             return np.concatenate([np.einsum("ij,ij->i", a @ M, a) for a in self._expanded_parts()])
         return self.forms(M, 1)[:, 0, 0]
@@ -274,6 +279,20 @@ class ArrowColumns(FactorColumns):
             own = D[self.codes, i * m + s, j * m + t]
             out[:, i, j] += _times(_times(own, self.slots[s].numbers), self.slots[t].numbers)
         return out
+
+    def covariances_within(self, V: BlocksPlusLowRank) -> Iterator[ndarray]:
+        """Covariances (n,) of each row's linear predictor with the coefficient of its own level in a slot, by slot."""
+        Z, D = self @ V.Z @ V.K, V.D
+        for i, slot in enumerate(self.slots):
+            h = np.einsum("ij,ij->i", Z, np.where((slot.places >= 0)[:, None], V.Z[slot.places], 0.0)[self.codes])
+            for j, other in enumerate(self.slots):
+                both = (self.layout.there[:, i] & self.layout.there[:, j])[self.codes]
+                h += np.where(both, _times(D[self.codes, j, i], other.numbers), 0.0)
+            yield h
+
+    def level_sums_of(self, i: int, u: ndarray) -> ndarray:
+        """Sums by level of u times the numbers of a slot, (L,)."""
+        return self._count(_times(u, self.slots[i].numbers))
 
     def sums_by(self, codes: ndarray, u: ndarray, groups: int) -> GroupSums:
         """Sums by group of the rows times u, (n,), or (n, q) of several equations, one after the other."""

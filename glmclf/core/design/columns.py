@@ -25,6 +25,7 @@ from glmclf.core.design.sparse import Sparse
 from glmclf.core.numerics.arrow import SymmetricMatrix
 
 Columns = Dense | FactorColumns | Sparse
+Z_APART = 1e-6  # share of a column's square that others do not explain, above which it keeps its digits beside them
 
 
 def some_columns(X: Columns, columns: ndarray) -> Columns:
@@ -60,6 +61,22 @@ def beside(X: Columns, Z: ndarray) -> Columns:
     c = np.arange(Z.shape[1])
     more = SubtermColumns(np.asfortranarray(Z), None, None, c, np.zeros_like(c))
     return type(X)([*X.pieces, more], X.shape[0])
+
+
+def apart(X: Columns, Z: ndarray) -> ndarray:
+    """Columns Z less what those of X explain of them, where that is nearly all; beside X they say the same."""
+    k, both = X.shape[1], beside(X, Z)
+    G = both.gram(np.ones(X.shape[0]))
+    scale = np.sqrt(np.diag(G))
+    scale[scale == 0] = 1.0
+    G /= np.outer(scale, scale)
+    b = np.linalg.lstsq(G[:k, :k], G[:k, k:], rcond=None)[0]
+    if (1.0 - (b * G[:k, k:]).sum(axis=0) > Z_APART).all():
+        return Z
+    T = np.vstack([-b / scale[:k, None] * scale[k:], np.eye(Z.shape[1])])
+    left = Product(both, T, True)
+    starts = range(0, len(Z), left.block_size)
+    return np.vstack([left[start : start + left.block_size].X for start in starts])
 
 
 class RowLengths:

@@ -57,6 +57,10 @@ class Dense:
         """X' u, (k,) or (k, q)."""
         return self.X.T @ u if u.ndim == 1 else (u.T @ self.X).T
 
+    def squares(self, w: ndarray) -> ndarray:
+        """Diagonal of X' diag(w) X, (k,)."""
+        return np.einsum("ij,ij,i->j", self.X, self.X, w)
+
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X, by one symmetric rank-n update, or by two where some of w are negative."""
         if len(w) and w.min() < 0:  # of a link whose F is not log-concave

@@ -330,6 +330,15 @@ class FactorColumns:
             sums = np.bincount(part.codes, weights=part.weighted(u), minlength=part.cells)
             out[part.at] = part.collect(sums)
 
+    def squares(self, w: ndarray) -> ndarray:
+        """Diagonal of X' diag(w) X, (k,)."""
+        out = np.empty(self.shape[1])
+        out[self.at] = Dense(self.D).squares(w)
+        for part in self.coded:
+            sums = np.bincount(part.codes, weights=part.weighted(part.weighted(w)), minlength=part.cells)
+            out[part.at] = sums[: part.width] if part.table is None else (part.table**2).T @ sums
+        return out
+
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X for w >= 0, by weighted counts of cells."""
         G = np.zeros((self.shape[1], self.shape[1]))

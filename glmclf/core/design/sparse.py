@@ -57,6 +57,10 @@ class Sparse:
         """X' u, (k,) or (k, q)."""
         return self.X.T @ u
 
+    def squares(self, w: ndarray) -> ndarray:
+        """Diagonal of X' diag(w) X, (k,)."""
+        return self.X.power(2).T @ w
+
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X, of negative weights, too."""
         if len(w) and w.min() < 0:  # of a link whose F is not log-concave

@@ -140,6 +140,11 @@ class ConstrainedEstimate(Estimate):
         """Whether the constraints imply R theta = q."""
         return self.constraint.implies(R, q)
 
+    def reported(self, theta: ndarray) -> ndarray:
+        """Parameters: those that the constraints fix have their value to the last digit."""
+        fixed, values = self.fixed(np.eye(len(theta)))
+        return np.where(fixed, values, theta)
+
     @property
     def fixed_parameters(self) -> ndarray:
         """Mask of the parameters that the constraints fix, (p,)."""

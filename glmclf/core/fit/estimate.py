@@ -27,6 +27,8 @@ from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
 MAX_FAR_ROWS = 3  # rows that may hold most of the information in some direction
+MAX_OPENING = 2.0**11  # twice the longest first step of a single parameter that is taken at its word
+MAX_SCALAR_STEPS = 400  # of a single parameter: doublings and halvings through the range of floats at most
 FACTORED_ALONE = range(64, 1000)  # parameters whose Cholesky factor costs less than waking a second BLAS thread
 
 
@@ -350,23 +352,30 @@ def _finish(near: WarmStart, objective: Objective, *, maxiter=100, callback=None
 
 
 def scalar_maximum(objective: Objective, start: float) -> float:
-    """Maximum of an objective of one parameter, from any start: Newton inside a bracket on the sign of the score."""
-    low, high, b, reach = -np.inf, np.inf, start, 1.0
-    for _ in range(200):
-        e = objective(np.array([b]), False)
+    """Maximum of a concave objective of one parameter, from any start: Newton in a bracket on the sign of the score.
+
+    Steps that mean nothing, as the information has vanished or they are not half the last, become bisections, or of
+    twice the length until the maximum is between two points.
+    """
+    low, high, b, last, reach = -np.inf, np.inf, start, MAX_OPENING, 1.0
+    for _ in range(MAX_SCALAR_STEPS):
+        with np.errstate(over="ignore", invalid="ignore"):  # a log-likelihood of -inf has a side, too
+            e = objective(np.array([b]), False)
         score, information = float(e.score[0]), float(e.information[0, 0])
         if score > 0:
             low = b
         else:
             high = b
-        step = score / information if information > 0 else np.inf
-        new = b + step
-        if step * score <= 1e-24 or new == b:
-            return new
-        if not low < new < high or not np.isfinite(new):
-            new = 0.5 * (low + high) if np.isfinite(low + high) else b + np.copysign(reach, score)
+        told = information > 0 and np.isfinite(e.value)
+        step = score / information if told else np.copysign(np.inf, score)
+        if score == 0 or (told and step * score <= max(1e-24, 1e-30 * abs(e.value))):  # of rounding alone
+            return b + step if told else b
+        if not (low < b + step < high and abs(step) <= 0.5 * last):
+            step = 0.5 * (low + high) - b if np.isfinite(low + high) else np.copysign(reach, score)
             reach *= 2.0
-        b = new
+        if b + step == b:
+            return b
+        b, last = b + step, abs(step)
     return b
 
 

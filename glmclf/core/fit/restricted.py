@@ -36,6 +36,11 @@ class Restricted(DerivedObjective):
     Subclasses have the map, and its transpose for scores and for both sides of an information.
     """
 
+    @property
+    def free(self) -> ndarray:
+        """Derivative of the parameters in eta, (p, d)."""
+        raise NotImplementedError
+
     def theta(self, eta: ndarray) -> ndarray:
         """The parameters at eta."""
         raise NotImplementedError
@@ -79,6 +84,10 @@ class Within(Restricted):
         super().__init__(objective)
         self.Q, self.origin = Q, origin
 
+    @property
+    def free(self) -> ndarray:
+        return self.Q
+
     def theta(self, eta: ndarray) -> ndarray:
         return self.origin + self.Q @ eta
 
@@ -104,6 +113,10 @@ class Selected(Restricted):
     def __init__(self, objective: Any, kept: ndarray, held: ndarray):
         super().__init__(objective)
         self.kept, self.held = kept, held
+
+    @property
+    def free(self) -> ndarray:
+        return np.eye(len(self.held))[:, self.kept]
 
     def theta(self, eta: ndarray) -> ndarray:
         theta = self.held.copy()

@@ -132,6 +132,28 @@ class Objective:
         """Derivative of each row's log-likelihood in its linear predictors, without its weight."""
         return self._pointwise(theta, X, y, m, offset, None, True)[1]
 
+    def information(self, theta: ndarray, columns: ndarray | None = None) -> ndarray:
+        """The observed information alone, of all columns or some."""
+
+        def rows(X, y, m, offset, weights):
+            w = self._pointwise(theta, X, y, m, offset, weights, False)[2]
+            return (X if columns is None else some_columns(X, columns)).gram(w)
+
+        return self.blocks.sum(rows)
+
+    def mean_information(self, theta: ndarray, diagonal: bool = False) -> tuple[ndarray, ndarray]:
+        """Factors W (1, 1) and G (k, k) with W (x) G the expected information if every row had the mean weight of all;
+        of G its diagonal alone, if asked."""
+
+        def rows(X, y, m, offset, weights):
+            w = self._pointwise(theta, X, y, m, offset, weights, True)[2]
+            scale = np.ones(X.shape[0]) if m is None else m
+            scale = scale if weights is None else weights * scale
+            return Evaluation(float(scale.sum()), w.sum(), X.squares(scale) if diagonal else X.gram(scale))
+
+        sums = self.blocks.sum(rows)
+        return np.array([[sums.score / sums.value]]), sums.information
+
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -258,13 +280,14 @@ class MultinomialObjective(Objective):
         k, K = self.blocks.arrays[0].shape[1], self.likelihood.K
         return 1.0 + K * k * k / (200.0 + 6.0 * k)
 
-    def mean_information(self, theta: ndarray) -> tuple[ndarray, ndarray]:
-        """Factors W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all."""
+    def mean_information(self, theta: ndarray, diagonal: bool = False) -> tuple[ndarray, ndarray]:
+        """Factors W (q, q) and G (k, k) with W (x) G the information if every row had the mean probabilities of all; of
+        G its diagonal alone, if asked."""
 
         def rows(X, y, m, offset, weights):
             *_, p, scale = self._terms(theta, X, y, m, offset, weights)
             scale = np.ones(X.shape[0]) if scale is None else scale
-            return Evaluation(0.0, p @ scale, X.gram(scale))
+            return Evaluation(0.0, p @ scale, X.squares(scale) if diagonal else X.gram(scale))
 
         sums = self.blocks.sum(rows)
         p = sums.score / sums.score.sum()

@@ -28,6 +28,7 @@ from glmclf.core.numerics.cholesky import CholeskyFactor, scale_of
 
 MAX_DENSE_BYTES = 2**31  # of an array of all pairs of parameters that is made unasked
 ROWS_AT_ONCE = 2**22  # entries of rows of a matrix that are made at a time
+MAX_CONDITION_OF_FORM = 1e10  # of the small matrix of a quadratic form, above which it may have no digit
 POWER_STEPS = 30  # of the power method for a condition, which need not have a digit
 
 
@@ -460,6 +461,31 @@ class BlocksPlusLowRank(SymmetricMatrix):
         """The matrix itself: nothing changes it."""
         return self
 
+    def inverse_form(self, at: ndarray, d: ndarray) -> float | None:
+        """Quadratic form d' W^-1 d of the covariance W of some parameters of levels, at their places.
+
+        By W^-1 = D^-1 - D^-1 Z K (I + Z'D^-1 Z K)^-1 Z'D^-1 (Woodbury; Golub & Van Loan 2013, section 2.1.4). None
+        where a parameter is of the border, or the blocks alone are not positive definite to rounding.
+        """
+        level, slot = self.layout.owners
+        if (level[at] < 0).any():
+            return None
+        here: Any = np.zeros(self.layout.slots.shape, dtype=bool)
+        here[level[at], slot[at]] = True
+        rhs = np.zeros((*here.shape, 1 + self.Z.shape[1]))
+        rhs[level[at], slot[at], 0], rhs[level[at], slot[at], 1:] = d, self.Z[at]
+        D, eye = np.where(here[:, :, None] & here[:, None, :], self.D, 0.0), np.eye(here.shape[1])
+        try:
+            L = _cholesky(np.where(here[:, :, None] | here[:, None, :], D, eye))
+            white = _below(L, rhs).reshape(-1, rhs.shape[2])
+            inner = np.eye(len(self.K)) + (white[:, 1:].T @ white[:, 1:]) @ self.K
+            c = white[:, 1:].T @ white[:, 0]
+            value = float(white[:, 0] @ white[:, 0] - c @ self.K @ np.linalg.solve(inner, c))
+        except np.linalg.LinAlgError:
+            return None
+        clear = not len(inner) or np.linalg.cond(inner) < MAX_CONDITION_OF_FORM
+        return value if value >= 0.0 and clear else None
+
     def around(self, meat: ArrowMatrix) -> BlocksPlusLowRank:
         """Sandwich V meat V of this matrix V and an arrow matrix of the same layout."""
         D, Z, K = self.D, self.Z, self.K
@@ -542,6 +568,8 @@ def _of_blocks(layout: ArrowLayout, blocks: ndarray, rows: ndarray, columns: nda
 def _cholesky(C: ndarray) -> ndarray:
     """Lower Cholesky factors of blocks (L, m, m)."""
     if C.shape[1] == 1:
+        if not (C > 0).all():
+            raise np.linalg.LinAlgError("a level has no positive entry")
         return np.sqrt(C)
     return np.linalg.cholesky(C)
 

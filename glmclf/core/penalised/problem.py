@@ -14,11 +14,12 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import Product
+from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.restricted import DerivedObjective, Restricted, Selected, Within
-from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerPart, lbfgs
+from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerOfDiagonal, KroneckerPart, lbfgs
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.fit.warm_start import information_is_dear
 from glmclf.core.likelihood.objective import (
@@ -46,7 +47,11 @@ MIN_RIDGE_SHARE = 1e-8  # share of the information above which a ridge is far fr
 MAX_INFORMATION_COST = 25.0  # cost of a pass with the information for a ridge to use it, in passes for the gradient
 MAX_FACTORED_SIZE = 3000  # coefficients up to which an information is formed once, for standard errors
 LAST_STEP_TOL_SHARE = 0.01  # share of the tolerance below which a Newton step, the last, leaves nothing
+MAX_METRIC_COLUMNS = 3000  # columns up to which a metric of gradients is made of their gram, not of its diagonal alone
+MAX_SPARSE_FACTORED = 1000  # columns of a sparse design up to which factoring costs no more than its gradients
+MAX_FORMED_SIZE = 16_384  # coefficients up to which an array of all by all is ever formed: 2 GiB
 MIN_COLUMNS_TO_CHOOSE = 32  # columns below which choosing among them costs more than it saves
+MAX_COLUMNS_AT_ONCE = 400  # columns that are added to those in use before the conditions are looked at again
 MAX_WORKING_SHARE = 0.8  # share of the columns above which all are taken
 MAX_STRONG_RATIO = 1.25  # ratio of two penalties of a path, or what it counts for in the strong rule
 LASSO_ROUNDING = 1e-12  # share of a penalty that is rounding of a score
@@ -275,11 +280,14 @@ class LazyCovariance:
     ----------
     form : callable
         Without arguments; gives V, shares and the covariance of the parameters.
+    shares : ndarray, optional
+        Where they are known without it.
     """
 
-    def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]]):
+    def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]], shares: ndarray | None = None):
         self._form: Callable | None = form
         self._found: tuple[ndarray, ndarray, ndarray | None] | None = None
+        self._shares = shares
 
     @classmethod
     def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> LazyCovariance:
@@ -287,9 +295,9 @@ class LazyCovariance:
         return cls(lambda: (V, shares, parameters)).know()
 
     @property
-    def known(self) -> bool:
-        """Whether it was formed."""
-        return self._found is not None
+    def shares_known(self) -> bool:
+        """Whether the degrees of freedom wait for nothing."""
+        return self._found is not None or self._shares is not None
 
     def know(self) -> LazyCovariance:
         """Form the covariance, where it was not, and return it.
@@ -321,7 +329,7 @@ class LazyCovariance:
     @property
     def shares(self) -> ndarray:
         """Effective degrees of freedom of each coefficient, (d,)."""
-        return self._all[1]
+        return self._all[1] if self._shares is None else self._shares
 
     @property
     def parameters(self) -> ndarray | None:
@@ -534,21 +542,31 @@ class Problem:
         for gradients; `start` are parameters of X, `c` codes them."""
         if not self._too_dear:
             return self._placed(start, c)
-        assert isinstance(self.objective, MultinomialObjective)
-        W, G = self.objective.mean_information(start)
+        most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
+        W, G = self.objective.mean_information(start, diagonal=self.n_columns > most)
         if isinstance(self.coding, SymmetricCoding):
             W = self.coding.contrasts.T @ W @ self.coding.contrasts
-        size = np.outer(np.diag(W), np.diag(G)).ravel()[self.coding.places]
+        size = np.outer(np.diag(W), _diagonal(G)).ravel()[self.coding.places]
         scale = np.sqrt(self.penalty.n * size)
         return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
 
     @property
     def _too_dear(self) -> bool:
-        """Whether a ridge is solved by gradients, without its information: if that takes far longer to form."""
+        """Whether the information is not formed: if that takes far longer, of a ridge, which is solved by gradients, or
+        if it is too large."""
         objective = self.objective
-        if self.penalty.lasso.any() or not isinstance(objective, MultinomialObjective):
+        if self._too_wide:
+            return True
+        if self.penalty.lasso.any():
             return False
+        if not isinstance(objective, MultinomialObjective):
+            return isinstance(objective.blocks.arrays[0], Sparse) and self.n_columns > MAX_SPARSE_FACTORED
         return objective.cost > MAX_INFORMATION_COST and information_is_dear(objective)
+
+    @property
+    def _too_wide(self) -> bool:
+        """Whether the information is too large to form, whatever asks for it."""
+        return len(self.penalty.alpha) > MAX_FORMED_SIZE
 
     def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
         X = self.objective.blocks.arrays[0]
@@ -602,12 +620,14 @@ class Problem:
         at = self.coding.places
         return self.frame.quadratic(self.penalty.ridge)[np.ix_(at, at)]
 
-    def _metric(self, least: float = 1.0) -> Kronecker | None:
+    def _metric(self, least: float = 1.0) -> Kronecker | KroneckerOfDiagonal | None:
         """The information where the fit starts, with `least` times the mean ridge of the equations; None where the
         columns are ill-conditioned with it."""
         assert self.mean is not None
         W, G = self.mean
         ridge, large = least * self.penalty.ridge.reshape(len(W), -1), len(self.coding.places) > MAX_FACTORED_SIZE
+        if G.ndim == 1:
+            return KroneckerOfDiagonal(W, G, ridge.mean(axis=0))
         if not enough(G + np.diag(ridge.min(axis=0)), self.objective.blocks.arrays[0], large):
             return None
         try:
@@ -619,7 +639,7 @@ class Problem:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
         with np.errstate(over="ignore", invalid="ignore"), alone:
-            found = None if self.mean is None else self._by_gradients(c)
+            found = None if self.mean is None or self.penalty.lasso.any() else self._by_gradients(c)
             if found is None:
                 found = self._by_information(c)
             elif not found.converged and len(c) <= MAX_FACTORED_SIZE:
@@ -657,10 +677,11 @@ class Problem:
         e, trace, steps = DeferredEvaluation.at(objective, c), (), 0
         pull = np.abs(e.score) / np.where(lasso > 0, lasso, np.inf)
         ratio = min(float(pull.max()), MAX_STRONG_RATIO)
-        wanted = (c != 0) | (lasso == 0) | (pull >= 2.0 - ratio)
+        used = (c != 0) | (lasso == 0)
+        wanted = used | _most_of(pull, (pull >= 2.0 - ratio) & ~used)
         while True:
             if not working.has(at[wanted]):
-                working.add(at[wanted | (pull >= 2.0 - ratio**2)])
+                working.add(at[wanted | _most_of(pull, (pull >= 2.0 - ratio**2) & ~wanted)])
             chosen = np.isin(at, working.columns)
             part = self._of_working_set(c, chosen, steps)
             found = part._by_newton(c[chosen], held := working.held(np.diag(part._ridge)))
@@ -672,7 +693,7 @@ class Problem:
             wrong = ~chosen & (np.abs(e.score) > lasso * (1 + LASSO_ROUNDING))
             if not wrong.any() or not found.converged:
                 return replace(found, theta=c, evaluation=e, iterations=steps, trace=trace)
-            wanted = chosen | wrong
+            wanted = chosen | _most_of(np.abs(e.score) / np.where(lasso > 0, lasso, np.inf), wrong)
 
     def _of_working_set(self, c: ndarray, chosen: ndarray, steps: int) -> Problem:
         """The problem of the columns in use, whose coefficients are `chosen` of c, the others being 0."""
@@ -827,6 +848,8 @@ class Problem:
 
         if not ridge.any() or (found.evaluation.dear and not little(self._most())):
             return 1.0
+        if self._too_wide:
+            return float((mine.ridge / self._most())[mine.ridge > 0].min())
         size = self._sizes(found)
         if not little(size):
             return 1.0
@@ -846,7 +869,7 @@ class Problem:
     def _most(self) -> ndarray:
         """Upper bound of the diagonal of the information, a quarter of the gram's."""
         assert self.mean is not None
-        return np.tile(0.25 * np.diag(self.mean[1]), len(self.mean[0]))[self.coding.places]
+        return np.tile(_diagonal(self.mean[1]), len(self.mean[0]))[self.coding.places]
 
     def _sizes(self, found: Fit) -> ndarray:
         """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
@@ -865,7 +888,7 @@ class Problem:
         numpy.linalg.LinAlgError
             The information with the ridge is singular.
         """
-        if found.evaluation.dear:
+        if found.evaluation.dear or self._too_wide:
             return self._finish_later(found)
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
         c = found.theta
@@ -888,17 +911,25 @@ class Problem:
         return estimate(penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
     def _finish_later(self, found: Fit) -> PenalisedEstimate:
-        """Finish an estimate by gradients: its information, and what follows from it, wait until they are asked
-        for where they are large."""
+        """Finish an estimate whose information, and what follows from it, wait until they are asked for where they
+        are large, and are refused where they are too large."""
         coding, b = self.coding, self.coding.b(found.theta)
         theta = coding.theta(b)
-        assert isinstance(self.objective, MultinomialObjective)
-        e = self.objective.gradient(theta)
-        plain = DeferredEvaluation(e.value, e.score, partial(self.objective.information, theta))
+        e = self.working.of(self.objective).gradient(theta)
+        too_wide = partial(_refuse_to_form, len(theta))
+        form = too_wide if self._too_wide else partial(self.objective.information, theta)
+        plain = DeferredEvaluation(e.value, e.score, form)
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
-        spread = spread.know() if len(found.theta) <= MAX_FACTORED_SIZE else spread
+        if self._too_wide:
+            spread = LazyCovariance(too_wide, self._shares_of_lasso(found) if not self.penalty.ridge.any() else None)
+        elif len(found.theta) <= MAX_FACTORED_SIZE:
+            spread.know()
         estimate = partial(PenalisedEstimate, replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)
         return self._with_penalty(estimate, found, spread)
+
+    def _shares_of_lasso(self, found: Fit) -> ndarray:
+        lasso = self.penalty.part(self.coding.places).lasso
+        return self._spread(((found.theta != 0) | (lasso == 0)).astype(float))
 
     def _in_final_coordinates(
         self, found: Fit, theta: ndarray, plain: Evaluation, root: ndarray
@@ -916,6 +947,28 @@ class Problem:
         fit = replace(found, theta=theta, evaluation=evaluation)
         estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=frame.out(b), inner=plain)
         return estimate, root @ root.T, spread @ spread.T
+
+
+def _refuse_to_form(size: int) -> Any:
+    raise EstimationError(
+        f"the information of {size:,} coefficients takes {size * size / 2**27:,.0f} GiB and is not formed: there are "
+        f"no standard errors, no effective degrees of freedom and nothing that rests on them of more than "
+        f"{MAX_FORMED_SIZE:,} coefficients, files included. params, llf, predictions and pickle need none of them; for "
+        "inference fit the columns that matter, such as those that a lasso selects"
+    )
+
+
+def _most_of(pull: ndarray, wanted: ndarray) -> ndarray:
+    """Mask of what is wanted, or of the part of it with the largest `pull`, where that is much."""
+    at = np.flatnonzero(wanted)
+    if len(at) > MAX_COLUMNS_AT_ONCE:
+        wanted = np.zeros_like(wanted)
+        wanted[at[np.argpartition(pull[at], -MAX_COLUMNS_AT_ONCE)[-MAX_COLUMNS_AT_ONCE:]]] = True
+    return wanted
+
+
+def _diagonal(G: ndarray) -> ndarray:
+    return G if G.ndim == 1 else np.diag(G)
 
 
 def _penalised_information(objective, coding: ClassCoding, penalty: Penalty, theta: ndarray) -> ndarray:
@@ -965,7 +1018,7 @@ def _wide_spread(
 
 def without_covariance(found: PenalisedEstimate) -> PenalisedEstimate:
     """The estimate without matrices, so that many can be kept; with NaN for shares that were not formed yet."""
-    shares = found.shares if found.spread.known else np.full(len(found.b), np.nan)
+    shares = found.shares if found.spread.shares_known else np.full(len(found.b), np.nan)
     e = found.fit.evaluation
     fit = replace(found.fit, evaluation=DeferredEvaluation(e.value, e.score, _none))
     return replace(found, fit=fit, spread=LazyCovariance.of(np.zeros((0, 0)), shares), inner=None)

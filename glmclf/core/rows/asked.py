@@ -14,6 +14,7 @@ import numpy as np
 from glmclf.checks import check_truths, truth_options
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C")
 
 # Class and name of the method. Not its object: contexts are copied by whoever schedules work during a call, an event
 # loop of a cluster say, and would keep the data alive.
@@ -33,6 +34,22 @@ def asking(owner: type, name: str) -> Iterator[None]:
     finally:
         ASKED.reset(asked)
         SAID.reset(said)
+
+
+def under_usual_errors(cls: type[C]) -> type[C]:
+    """Class decorator of answers: what they say in public is computed as during the call that gave them, whatever the
+    user's settings of numpy's errors."""
+    usual = np.errstate(**USUAL_ERRSTATE)
+    for name, member in [*vars(cls).items()]:
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(member):
+            setattr(cls, name, usual(member))
+        elif isinstance(member, property):
+            setattr(cls, name, property(usual(member.fget), doc=member.__doc__))  # type: ignore[type-var]
+        elif isinstance(member, functools.cached_property):
+            member.func = usual(member.func)
+    return cls
 
 
 def first_time(what: Hashable) -> bool:

@@ -23,9 +23,10 @@ from glmclf.core.design.columns import Columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import CodedColumns, FactorColumns
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.fit.estimate import Estimate, RankDeficiency
+from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate
 from glmclf.core.fit.information import information_vanished
-from glmclf.core.fit.restricted import Selected
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.fit.solvers.loop import CONVERGED
 from glmclf.core.fit.warm_start import separation_loglik
 from glmclf.core.likelihood.objective import Objective
@@ -34,7 +35,7 @@ from glmclf.core.rows.summed import Summed
 from glmclf.core.separation import stream
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
-from glmclf.core.separation.limit import held_and_kept, limit_objective, maximum_from
+from glmclf.core.separation.limit import LimitEstimate, limit_estimate
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column, pivots
 
@@ -101,20 +102,13 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
     size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
     theta, enough = np.zeros(size) if start is None else start, separation_loglik(objective, size)
     if cone is None:
-        return CountedRows(gone, None, maximum_from("irls", objective, theta, {"enough": enough}).theta)
-    held, kept = held_and_kept(cone, None)
-    rows, limit = limit_objective(objective, cone, gone, kept)
-    theta = cone.without(held, theta)
-    proven, iterations = not len(kept), 0
-    if len(kept) and len(rows):
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                inner = maximum_from("irls", limit, theta[kept], {"enough": enough})
-        except RankDeficiency:  # rows that are decided were all that told columns apart
-            return CountedRows(gone, None, theta + FAR * cone.direction)
-        theta[kept] = inner.theta
-        proven, iterations = _proves(inner, limit), inner.fit.iterations
-    return CountedRows(gone, cone if proven else None, _far(objective, theta, cone.direction), iterations)
+        return CountedRows(gone, None, estimate("irls", objective, theta, warm=False, enough=enough).theta)
+    try:
+        rest = limit_estimate("irls", objective, cone, None, theta, gone, enough=enough)
+    except RankDeficiency:  # rows that are decided were all that told columns apart
+        return CountedRows(gone, None, theta + FAR * cone.direction)
+    near = _far(objective, from_basis(rest.basis, rest.fit.theta), cone.direction)
+    return CountedRows(gone, cone if _proves(rest) else None, near, rest.fit.iterations)
 
 
 def _far(objective: Objective, theta: ndarray, direction: ndarray) -> ndarray:
@@ -151,13 +145,16 @@ def _counted_in_stream(objective: Objective) -> tuple[Any, SimplicialCone] | Non
     return gone, replace(cone, complete=gone.complete)
 
 
-def _proves(inner: Estimate, limit: Any) -> bool:
-    """Whether a limit has a maximum, which is the only one: none of its parameters goes anywhere."""
-    if not isinstance(limit, Selected):  # full rank is what the fit began with
-        return _converged(inner) or has_maximum(limit, inner.theta)
+def _proves(rest: LimitEstimate) -> bool:
+    """Whether the rest has a maximum, which is the only one: none of its parameters goes anywhere."""
+    inner = rest.inner
+    if not len(inner.theta) or not len(rest.rows):
+        return not len(inner.theta)
+    if not isinstance(rest.objective, Restricted):  # full rank is what the fit began with
+        return _converged(inner) or has_maximum(rest.objective, inner.fit.theta)
     if not _converged(inner):
         return False
-    before, after = limit(np.zeros(len(inner.theta))).information, inner.fit.evaluation
+    before, after = rest.objective(np.zeros(len(inner.theta))).information, inner.fit.evaluation
     return after.well_conditioned(SURE_RCOND) and not information_vanished(before, after.information)
 
 

@@ -13,14 +13,22 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg import qr, rq
 
-from glmclf.core.design.columns import beside, some_columns
-from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, wide
-from glmclf.core.fit.estimate import Estimate, at_infinity, estimate
-from glmclf.core.fit.restricted import Selected
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.columns import apart, beside, some_columns
+from glmclf.core.design.dense import Dense
+from glmclf.core.design.product import Product, triangular_inverse
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, wide
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
+from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
+from glmclf.core.numerics.arrow import ArrowMatrix
+from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.separation.outcomes import outcomes_ruled_out
@@ -30,31 +38,40 @@ from glmclf.core.separation.outcomes import outcomes_ruled_out
 class LimitEstimate(Estimate):
     """An estimate of which some parameters are infinite.
 
-    `fit` is in the coordinates of X: as many of the infinite parameters as the cone has dimensions are 0, and have no
-    variance, which gives every combination that is estimable its value.
+    `fit` has as many dimensions less as the cone has, in which it has no variance: in the coordinates of X as many of
+    the infinite parameters are 0, in those of a basis what is along the cone. That gives every combination that is
+    estimable its value.
 
     Attributes
     ----------
     cone : RecessionCone or SimplicialCone
         Directions along which the likelihood never falls. Where the rows are gone it is all that is left of the limit.
-    kept : (p - r,) integer ndarray
-        Parameters of the limit.
-    rows : integer ndarray or Elsewhere
-        Rows that the limit is a likelihood of.
     ruled_out : (n, K) bool ndarray or RuledOut
         Outcomes of each row that the directions rule out.
     inner : Estimate
-        The estimate of the parameters kept.
-    objective : Objective or Selected
-        The limit as a function of them.
+        The estimate of the parameters of the limit, all equations as one.
+    limit : Limit
     """
 
     cone: Any = None
-    kept: Any = None
-    rows: Any = None
     ruled_out: Any = None
     inner: Any = None
-    objective: Any = None
+    limit: Any = None
+
+    @property
+    def kept(self) -> ndarray:
+        """Places of the parameters of the limit."""
+        return self.limit.kept
+
+    @property
+    def rows(self) -> Any:
+        """Rows that the limit is a likelihood of."""
+        return self.limit.rows
+
+    @property
+    def objective(self) -> Any:
+        """The limit as a function of the coordinates of `inner`."""
+        return self.limit.objective
 
     @property
     def is_finite(self) -> bool:
@@ -110,11 +127,11 @@ class LimitEstimate(Estimate):
         if not coordinates.omitted:
             return self
         found = super().widened(coordinates)
-        return replace(found, cone=self.cone.widened(coordinates), kept=coordinates.places[self.kept])
+        return replace(found, cone=self.cone.widened(coordinates), limit=self.limit.widened(coordinates))
 
     def without_rows(self) -> LimitEstimate:
         """The estimate without its limit, which is one of rows."""
-        return replace(self, kept=None, rows=None, ruled_out=None, inner=None, objective=None)
+        return replace(self, ruled_out=None, inner=None, limit=None)
 
     def with_fewest_facets(self) -> LimitEstimate:
         """The estimate with those facets of its cone alone that others do not imply, and no row that it decides."""
@@ -122,33 +139,107 @@ class LimitEstimate(Estimate):
 
     def with_columns(self, Z: ndarray) -> tuple[Any, ndarray, ndarray]:
         """The limit with more columns Z of all rows, its estimate with zeros for them, and the places of these."""
-        Z = Z[self.rows]
-        if isinstance(self.objective, Selected):
-            return _with_columns(self.objective, Z, self.inner.fit.theta)
-        X, *rest = self.objective.blocks.arrays
-        theta = np.concatenate([self.inner.theta, np.zeros(Z.shape[1])])
-        blocks = Blocks(beside(X, Z), *rest)
-        objective = type(self.objective)(self.objective.likelihood, blocks, self.objective.unit)
-        return objective, theta, np.arange(X.shape[1], len(theta))
+        Z, theta = Z[self.rows], self.inner.fit.theta
+        several = isinstance(self.objective, Restricted)
+        whole = self.objective.objective if several else self.objective
+        X, *rest = whole.blocks.arrays
+        X = Dense(X[:].toarray()) if isinstance(X, Product) else X
+        Z = apart(X, Z)
+        objective = type(whole)(whole.likelihood, Blocks(beside(X, Z), *rest), whole.unit)
+        if several:
+            return _with_columns(objective, self.objective.free, theta, X.shape[1])
+        return objective, np.append(theta, np.zeros(Z.shape[1])), np.arange(X.shape[1], X.shape[1] + Z.shape[1])
 
     def expanded(self, V: ndarray) -> ndarray:
-        """A covariance of the inner fit in the coordinates of X, with zeros for what is held at 0."""
-        V = covariance_from_basis(self.inner.basis, V)
-        return wide(0.5 * (V + V.T), self.kept, len(self.fit.theta))
+        """A covariance of the inner fit in the coordinates of `fit`."""
+        V, free = 0.5 * (V + V.T), self.limit.free
+        return wide(V, self.limit.kept, self.limit.p) if free is None else free @ V @ free.T
 
 
-def _with_columns(limit: Selected, Z: ndarray, theta: ndarray) -> tuple[Selected, ndarray, ndarray]:
-    """A limit with more columns in every equation, theta with zeros for them, and the places of these."""
-    X, *rest = limit.blocks.arrays
-    k, q = X.shape[1], limit.likelihood.n_eta
-    wider = k + Z.shape[1]
-    new = (np.arange(q)[:, None] * wider + np.arange(k, wider)).ravel()
-    old = limit.kept // k * wider + limit.kept % k
-    kept = np.sort(np.concatenate([old, new]))
-    full = np.zeros(wider * q)
-    full[old] = theta
-    objective = type(limit.objective)(limit.likelihood, Blocks(beside(X, Z), *rest), limit.unit)
-    return Selected(objective, kept, np.zeros(wider * q)), full[kept], np.flatnonzero(np.isin(kept, new))
+def _with_columns(objective: Any, free: ndarray, theta: ndarray, k: int) -> tuple[Within, ndarray, ndarray]:
+    """A limit whose equations have more columns than k, in the directions that were free and those of the new columns,
+    theta with zeros for these, and their places."""
+    q, wider = objective.likelihood.n_eta, objective.blocks.arrays[0].shape[1]
+    new = np.tile(np.arange(wider) >= k, q)
+    Q = np.zeros((wider * q, free.shape[1] + new.sum()))
+    Q[~new, : len(theta)] = free
+    Q[new, len(theta) :] = np.eye(new.sum())
+    at = np.arange(len(theta), Q.shape[1])
+    return Within(objective, Q, np.zeros(len(Q))), np.append(theta, np.zeros(len(at))), at
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limit of a likelihood along the directions of a cone.
+
+    Where the columns are ill-conditioned it is a function of what is orthogonal to the cone in the coordinates of
+    their triangular factor; otherwise of the parameters kept.
+
+    Attributes
+    ----------
+    rows : integer ndarray or Elsewhere
+        Rows that it is a likelihood of.
+    objective : Objective or Restricted
+        Of several equations restricted to some of their directions.
+    start : (d,) ndarray
+    kept : (d,) integer ndarray
+        Places of the parameters among all p; the others are held at 0.
+    p : int
+    basis : (d, d) ndarray, optional
+        Triangular basis of the parameters kept, whose product with them has the coordinates of the objective.
+    whole_basis : (k, k) ndarray, optional
+        The triangular factor.
+    free : (p, d) ndarray, optional
+        Directions of the objective's coordinates among all parameters, in the coordinates of the factor.
+    """
+
+    rows: Any
+    objective: Any
+    start: ndarray
+    kept: ndarray
+    p: int
+    basis: ndarray | None = None
+    whole_basis: ndarray | None = None
+    free: ndarray | None = None
+
+    @classmethod
+    def of(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray) -> Limit:
+        """The limit of an objective, where outcomes are `gone`, with a start that is like `near`."""
+        held, kept = held_and_kept(cone, constraints)
+        rows, inner = _limit_objective(objective, cone, gone, kept)
+        p, start = len(near), cone.without(held, near)
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
+            simple = not len(kept) or not len(rows)
+            simple = simple or inner(start[kept]).well_conditioned(inner.blocks.arrays[0].least_rcond)
+        if simple:
+            return cls(rows, inner, start[kept], kept, p)
+        if not isinstance(inner, Selected) and (
+            found := dependencies(triangular_factor(inner.blocks), roundings(inner.blocks))
+        ):
+            raise RankDeficiency(found)  # on the rows left, where not all is known of the cone
+        R = triangular_factor(objective.blocks)
+        free = qr(into_basis(R, cone.basis))[0][:, len(held) :]
+        theta = from_basis(R, free)
+        theta = cone.without(held, theta)
+        root, turn = rq(theta[kept])
+        free = free @ turn.T
+        _, inner = _limit_objective(objective, cone, gone, np.arange(p))
+        if isinstance(inner, Selected):
+            inner = Within(inner.objective.rotated(R), free, np.zeros(p))
+        else:
+            T = product(triangular_inverse(R), free)
+            blocks = inner.blocks.map(lambda X, *rest: (Product(X, T), *rest))
+            inner = type(inner)(inner.likelihood, blocks, inner.unit)
+        return cls(rows, inner, free.T @ into_basis(R, near), kept, p, triangular_inverse(root), R, free)
+
+    def spread(self, a: ndarray) -> ndarray:
+        """Parameters in the objective's coordinates, or one side of their covariance, as those of all parameters."""
+        return placed(a, self.kept, self.p) if self.free is None else self.free @ a
+
+    def widened(self, coordinates: Coordinates) -> Limit:
+        """The limit with the places of its parameters among those of all columns."""
+        free = None if self.free is None else coordinates.spread(self.free)
+        return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free)
 
 
 class RestrictedObjective(MultinomialObjective):
@@ -167,19 +258,20 @@ def limit_estimate(
 
     `gone` are the outcomes that the cone rules out.
     """
-    held, kept = held_and_kept(cone, constraints)
-    rows, limit = limit_objective(objective, cone, gone, kept)
-    start = cone.without(held, near)
+    limit = Limit.of(objective, cone, constraints, gone, near)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        inner = _maximum(method, limit, start[kept], len(rows), options)
-    theta = np.zeros(len(cone.direction))
-    theta[kept] = inner.theta
-    score, information = np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
-    expanded = Evaluation(inner.fit.evaluation.value, score, information)
-    fit = replace(inner.fit, theta=theta, evaluation=expanded)
-    return LimitEstimate(
-        fit, None, cone=cone, kept=kept, rows=rows, ruled_out=gone, inner=inner, objective=limit
-    )
+        inner = _maximum(method, limit, options)
+    evaluation = Evaluation(inner.fit.evaluation.value, np.zeros(limit.p), _nothing(objective, limit.p))
+    fit = replace(inner.fit, theta=limit.spread(inner.fit.theta), evaluation=evaluation)
+    return LimitEstimate(fit, limit.whole_basis, cone=cone, ruled_out=gone, inner=inner, limit=limit)
+
+
+def _nothing(objective: Objective, p: int) -> Any:
+    """Zero information of p parameters, an `ArrowMatrix` where a factor has many levels."""
+    X = of_levels(objective.blocks)
+    if X is None:
+        return np.zeros((p, p))
+    return ArrowMatrix.of_diagonal(X.layout.repeated(p // X.shape[1]), np.zeros(p))
 
 
 def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:
@@ -188,23 +280,27 @@ def held_and_kept(cone: Any, constraints: Any) -> tuple[ndarray, ndarray]:
     return held, np.setdiff1d(np.arange(len(cone.direction)), held)
 
 
-def _maximum(method: str, limit: Any, start: ndarray, n: int, options) -> Estimate:
-    p = len(start)
+def _maximum(method: str, limit: Limit, options: dict[str, Any]) -> Estimate:
+    objective, p, n = limit.objective, len(limit.start), len(limit.rows)
     if not p or not n:
-        value = float(limit.gradient(start).value) if n else 0.0
-        return Estimate(Fit(start, Evaluation(value, start, np.zeros((p, p))), 0, True, "converged", 0.0), None)
-    found = maximum_from(method, limit, start, options)
-    return found if found.fit.converged else maximum_from(method, limit, np.zeros(p), options)
+        value = float(objective.gradient(limit.start).value) if n else 0.0
+        e = Evaluation(value, limit.start, np.zeros((p, p)))
+        return Estimate(Fit(limit.start, e, 0, True, "converged", 0.0), limit.basis)
+    if limit.basis is None and not isinstance(objective, Restricted):
+        found = estimate(method, objective, limit.start, warm=False, **options)
+    else:
+        found = _solved(method, objective, limit.start, options)
+    found = found if found.fit.converged else _solved(method, objective, np.zeros(p), options)
+    return replace(found, basis=limit.basis)
 
 
-def maximum_from(method: str, limit: Any, start: ndarray, options: Any) -> Estimate:
-    """The maximum of a limit as a solver finds it from a start, or where it stops."""
-    if isinstance(limit, Selected):
-        return Estimate(solve(method, limit, start, **options), None)  # type: ignore[arg-type]
-    return estimate(method, limit, start, warm=False, **options)
+def _solved(method: str, objective: Any, start: ndarray, options: dict[str, Any]) -> Estimate:
+    opening = objective(start)
+    fit = solve(method, objective, start, opening=opening, **options)
+    return Estimate(fit, None, information_vanished(opening.information, fit.evaluation.information))
 
 
-def limit_objective(objective: Any, cone: Any, gone: Any, kept: ndarray) -> tuple[Any, Any]:
+def _limit_objective(objective: Any, cone: Any, gone: Any, kept: ndarray) -> tuple[Any, Any]:
     """Rows that are left where outcomes are `gone`, and the likelihood of the parameters kept on them; of a dense X in
     memory they are copied."""
     blocks, several = objective.blocks, isinstance(objective, MultinomialObjective)

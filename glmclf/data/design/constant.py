@@ -13,6 +13,9 @@ from glmclf.core.design.sparse import Sparse
 from glmclf.data.design.arrays import Dropped, is_sparse
 from glmclf.errors import DataError
 
+MAX_GRAM_COLUMNS = 2000  # sparse columns up to which their gram is formed in a moment
+MAX_ITERATIONS = 1000  # products with sparse columns in the search for a constant in their span
+
 
 def leave_out_constant(X: ndarray, names: list[str]) -> tuple[ndarray, list[str], Dropped | None]:
     """X and its names less the first column that holds one number other than zero throughout.
@@ -57,8 +60,10 @@ def constant(X: Any) -> int:
     n, k = X.shape
     if isinstance(X, ArrowColumns) and X.constant is not None:
         return 1
-    if isinstance(X, ndarray) and constant_columns(X):
+    if (isinstance(X, ndarray) or is_sparse(X)) and constant_columns(X):
         return 1
+    if is_sparse(X) and k > MAX_GRAM_COLUMNS:
+        return int(_is_one(X, _iterated(X)))
     some = X[:: max(1, n // (2 * k + 100))]
     some = some if isinstance(some, ndarray) else some.toarray()
     weights = _combination(some)
@@ -82,6 +87,15 @@ def _combination(X: Any) -> ndarray:
     for _ in range(2):
         found += np.linalg.lstsq(G, X.times(ones - X @ (found / scale)) / scale, rcond=None)[0]
     return found / scale
+
+
+def _iterated(X: Any) -> ndarray:
+    """The combination of sparse columns nearest to one in every row, without their gram."""
+    from scipy.sparse.linalg import lsmr
+
+    size = Sparse(X).largest()
+    scale = np.where(size > 0, size, 1.0)
+    return lsmr(X / scale, np.ones(X.shape[0]), atol=1e-13, btol=1e-13, maxiter=MAX_ITERATIONS)[0] / scale
 
 
 def _is_one(X: ndarray, weights: ndarray) -> bool:

@@ -132,11 +132,10 @@ def refuse_names(formula: str, columns: Iterable[Any]) -> None:
 
     Python would read an attribute of one name, or a term less another, and might find both.
     """
-    text = _unquoted(formula)
     for name in columns:
         if not isinstance(name, str) or not _WORDS.fullmatch(name):
             continue
-        if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", text):
+        if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.(])", _unquoted(formula)):
             other = "" if "-" not in name else ", or put spaces around the minus that leaves out a term"
             raise FormulaError(
                 f'the column "{name}" is no word of Python, and would be read as '

@@ -203,7 +203,8 @@ def _of_truth(operand: Any) -> bool:
 
 def refuse_modulo(code: str) -> None:
     """FormulaError where the code of a factor has `%`, or is none."""
-    for node in _outside_functions(parse(code)):
+    tree = parse(code)
+    for node in _outside_functions(tree) if "%" in code else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             left, right = ast.unparse(node.left), ast.unparse(node.right)
             raise FormulaError(

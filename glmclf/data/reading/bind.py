@@ -217,8 +217,8 @@ def _computed(
         function = function_in(unknown, e.borrowed)
         declared = f", or declare that it does not: {function} = glmclf.rowwise({function})" if function else ""
         raise NotImplementedError(
-            f'{keyword}="{text}": the value of "{unknown}" in a row depends on other rows, or it is not known that it '
-            f"does not. Compute the column beforehand{declared}."
+            f'{keyword}="{text}": the value of "{e.pieces.get(unknown, unknown)}" in a row depends on other rows, or '
+            f"it is not known that it does not. Compute the column beforehand{declared}."
         )
     return ComputedColumn(text, keyword, e, part)
 

@@ -45,6 +45,14 @@ def as_source(data: Any, storage_options: Mapping[str, Any] | None = None) -> So
         from glmclf.data.source.dask import Dask
 
         return Dask(data)
+    if module == "polars" and type(data).__name__ == "LazyFrame":
+        from glmclf.data.source.lazy import of_polars
+
+        return of_polars(data)
+    if module.strip("_") == "duckdb" and hasattr(data, "fetch_record_batch"):
+        from glmclf.data.source.lazy import of_duckdb
+
+        return of_duckdb(data)
     return Calls(data) if callable(data) else None
 
 

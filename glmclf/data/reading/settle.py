@@ -148,11 +148,11 @@ def fix_reductions(bound: Mapping[str, Expression], cut: dict[str, Column], time
 
 def _refuse_labelled(bound: Mapping[str, Expression], rows: RowMask) -> None:
     """DataError where pandas would match the caller's rows by their labels with columns, which go by place."""
-    n = len(rows.keep)
-    if rows.index is None or rows.index.equals(pd.RangeIndex(n)):
+    n, labelled = len(rows.keep), [e for e in bound.values() if e.wants_series]
+    if not labelled or rows.index is None or rows.index.equals(pd.RangeIndex(n)):
         return
-    for e in bound.values():
-        if e.wants_series and (found := labelled_rows(e.plain, e.columns, e.borrowed, n)):
+    for e in labelled:
+        if found := labelled_rows(e.plain, e.columns, e.borrowed, n):
             found = e.pieces.get(found, found)
             found = f"({found})" if " " in found else found
             raise DataError(

@@ -19,12 +19,15 @@ class Calls(Source):
     Parameters
     ----------
     function : callable
+    kind : str
+        What messages call it; the function's name by default.
     """
 
     _again = ": the function must give its tables anew each time it is called"
 
-    def __init__(self, function: Callable[[], Iterable[Any]]):
-        self._function, self.kind = function, f"{getattr(function, '__name__', type(function).__name__)}()"
+    def __init__(self, function: Callable[[], Iterable[Any]], kind: str = ""):
+        self._function = function
+        self.kind = kind or f"{getattr(function, '__name__', type(function).__name__)}()"
         _refuse_arguments(function)
         self.names, self._like = [], pd.DataFrame()
         tables = (table for table, _ in self._given(None))
@@ -37,7 +40,7 @@ class Calls(Source):
         self._first = first_of(itertools.chain([table], tables))
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
-        found = self._function()
+        found = self._made(columns)
         one = isinstance(found, (str, bytes, Mapping)) or hasattr(found, "columns") or hasattr(found, "dtype")
         if one or not isinstance(found, Iterable):
             raise DataError(
@@ -53,6 +56,9 @@ class Calls(Source):
                 frame.index = pd.RangeIndex(rows, rows + len(frame))  # of tables that have no labels of rows
             rows += len(frame)
             yield (frame if columns is None else frame[columns]).copy(), place  # the function may fill its memory anew
+
+    def _made(self, columns: list[str] | None) -> Any:
+        return self._function()
 
     def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
         """Tables of the function, whose own errors get a note of the part that was wanted."""

@@ -104,7 +104,7 @@ def as_frame(data: Any, *, empty: bool = False, scalars: bool = False) -> pd.Dat
 
 def refuse_repeated(names: Sequence[Any] | pd.Index) -> None:
     """Raise DataError for names of columns that occur more than once."""
-    index = pd.Index(names)
+    index = names if isinstance(names, pd.Index) else pd.Index(names)  # which remembers the answer
     if not index.is_unique:
         repeated = quoted(index[index.duplicated()].unique())
         raise DataError(f"column names occur more than once: {repeated}. Rename or drop the copies.")
@@ -112,7 +112,8 @@ def refuse_repeated(names: Sequence[Any] | pd.Index) -> None:
 
 def _with_types_of_pandas(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with pandas' own types for columns of Arrow that pandas can do little with; as it is without such."""
-    arrow = [d for d in set(frame.dtypes) if isinstance(d, pd.ArrowDtype) and is_stiff(d.pyarrow_dtype)]
+    types = {d for d in frame.dtypes.to_numpy() if isinstance(d, pd.ArrowDtype)}
+    arrow = [d for d in types if is_stiff(d.pyarrow_dtype)]
     names = [name for name, dtype in frame.dtypes.items() if dtype in arrow] if arrow else []
     return frame.assign(**{name: _of_arrow(frame[name], name) for name in names}) if names else frame
 

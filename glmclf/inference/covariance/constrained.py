@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.core.likelihood.objective import CholeskyFactor, Evaluation
+from glmclf.core.numerics.arrow import OuterProducts
 from glmclf.inference.covariance.influence import Influences, influence
 from glmclf.inference.covariance.leverage import Leverages
 from glmclf.inference.covariance.types import Context
@@ -84,12 +86,21 @@ class ConstrainedContext(Context):
         return root_within(self.Q, self.evaluation.information)
 
     @property
+    def bread(self) -> ndarray:
+        """Q (Q'IQ)^-1 Q', of the observed information."""
+        return self.root @ self.root.T
+
+    @property
     def expected_bread(self) -> ndarray:
         """The bread by the expected information."""
         if self.objective.canonical:
             return self.bread
         T = root_within(self.Q, self.objective(self.theta, True).information)
         return T @ T.T
+
+    def sandwich(self, meat: Any) -> ndarray:
+        """A sandwich of the bread, which is an array however many levels there are."""
+        return super().sandwich(meat.U @ meat.U.T if isinstance(meat, OuterProducts) else np.asarray(meat))
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows on the directions left free."""

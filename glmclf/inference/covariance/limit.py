@@ -9,10 +9,11 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.columns import expandable
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.leverage import Leverages
-from glmclf.inference.covariance.types import Context, ScoreSums
+from glmclf.inference.covariance.types import Context
 
 
 @dataclass(frozen=True)
@@ -43,26 +44,16 @@ class LimitContext(Context):
         return self.parameters
 
     def scores_of(self, X, y, m, offset, weights) -> tuple[ndarray, ndarray | None]:
-        """Scores of rows of the limit in the parameters kept, without their weights, and these."""
+        """Scores of rows of the limit in its coordinates, without their weights, and these."""
         S, weights = super().scores_of(X, y, m, offset, weights)
-        kept = getattr(self.objective, "kept", None)  # of several equations: some of the limit's own parameters
-        return (S if kept is None else S[:, kept]), weights
-
-    def sum_of_outer_scores(self) -> ndarray:
-        """sum_i s_i s_i' over observations."""
-        if self._of_levels:
-            return self._kept_of(super().sum_of_outer_scores())
-        return ScoreSums.sum_of_outer_scores(self)
+        return (self.objective.score(S.T).T if isinstance(self.objective, Restricted) else S), weights
 
     def cluster_sums(self, codes: Any, n_clusters: int) -> Any:
         """Sums of the scores over clusters; `codes` are those of all rows."""
-        found = super().cluster_sums(codes, n_clusters)
-        return self._kept_of(found) if self._of_levels else found
-
-    def _kept_of(self, sums: Any) -> Any:
-        """What parameters that are kept have of sums of all, of several equations."""
-        kept = getattr(self.objective, "kept", None)
-        return sums if kept is None else sums.narrowed(np.isin(np.arange(len(self.found.cone.direction)), kept))
+        found, kept = super().cluster_sums(codes, n_clusters), getattr(self.objective, "kept", None)
+        if kept is None or not self._of_levels:
+            return found
+        return found.narrowed(np.isin(np.arange(len(self.found.cone.direction)), kept))
 
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
@@ -83,7 +74,7 @@ class LimitContext(Context):
 
     def leverages(self, cov_type: str) -> Leverages:
         """Leverages of the rows that are not decided, on the finite parameters: as in a fit to these rows alone."""
-        if hasattr(self.objective, "kept"):
+        if isinstance(self.objective, Restricted):
             raise NotImplementedError(
                 f'cov_type="{cov_type}" of a separated MNLogit: outcomes that are ruled out have no leverage. Use "HC1"'
             )

@@ -18,6 +18,7 @@ from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_whole
 from glmclf.core.design.arrow import GroupSums, of_levels
 from glmclf.core.design.columns import expandable, rows_at_once
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, OuterProducts, SymmetricMatrix, matrix_of, record_of
 from glmclf.core.rows.blocks import Blocks
@@ -271,7 +272,8 @@ class Context(ScoreSums):
             return outer_gram(X, u, times)
 
         by_gram = self.objective.likelihood.n_eta == 1 or self._of_levels
-        return whole_gram((self.objective.blocks if by_gram else self.blocks).sum(part))
+        found = whole_gram((self.objective.blocks if by_gram else self.blocks).sum(part))
+        return self.objective.information(found) if isinstance(self.objective, Restricted) else found
 
     @property
     def _of_levels(self) -> bool:

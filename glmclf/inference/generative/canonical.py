@@ -10,10 +10,12 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.gaussian.moments import ClassMoments
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.inference.generative.means import WhitenedMeans, whitened_means
 from glmclf.inference.hypotheses.records import ChiSquareTest, chi_square_test
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class Canonical:
     """Canonical discriminant functions: uncorrelated within classes, with variance 1 there (divisor N - K).

@@ -13,6 +13,7 @@ from scipy.special import chdtrc
 from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.triangular import times_inverse
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.summed import Summed
 from glmclf.errors import EstimationError
@@ -199,6 +200,7 @@ class ErrorCounts(Summed):
         return float(priors @ self.by_class)
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class ErrorRates:
     """Estimates of the rate of wrong decisions.

@@ -15,6 +15,7 @@ from numpy import ndarray
 
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.core.numerics.triangular import qr_factor, times_inverse
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.inference.generative.covariances import class_roots, log_determinant, scatter_root
 from glmclf.inference.hypotheses.records import ChiSquareTest, FTest, chi_square_test, f_test
 
@@ -84,6 +85,7 @@ def whitened_means(
     return WhitenedMeans(moments, root, singular, Vt.T)
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class Manova:
     """Tests of equal class means.
@@ -189,6 +191,7 @@ def _roy(eigenvalues: ndarray, p: int, q: int, v: float) -> FTest:
 
 
 # ----------------------------------------------------------------------------------------------- sets of features
+@under_usual_errors
 @dataclass(frozen=True)
 class FeatureTest:
     """Test of whether features J separate the classes when the other features are given.

@@ -19,6 +19,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.checks import is_number
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, BlocksPlusLowRank
 from glmclf.core.numerics.constants import EPS
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.records import LRTest, f_tail
@@ -71,6 +72,12 @@ def critical_value(alpha: float, df: Any = None) -> Any:
     """
     tail = 0.5 * check_alpha(alpha)
     return float(-ndtri(tail)) if df is None else -stdtrit(df, tail)
+
+
+def ratios(estimate: ndarray, se: ndarray) -> ndarray:
+    """Estimates over their standard errors; NaN where these are 0, as what constraints fix has no test."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(se > 0, estimate / se, np.nan)
 
 
 def z_pvalues(z, df: float | ndarray | None = None) -> ndarray:
@@ -197,8 +204,11 @@ def _other(again: float, value: float) -> bool:
     return abs(again - value) > 1e-6 + 1e-4 * value
 
 
-def standard_errors(R: ndarray, V: ndarray) -> ndarray:
+def standard_errors(R: ndarray, V: Any) -> ndarray:
     """Standard errors of R theta, sqrt(diag(R V R')); NaN where the variance is negative or lost in rounding."""
+    if isinstance(V, BlocksPlusLowRank):
+        used = np.flatnonzero((R != 0).any(axis=0))
+        R, V = R[:, used], V[np.ix_(used, used)]
     bad = ~np.isfinite(V.diagonal())
     S = np.where(bad[:, None] | bad, 0.0, V)
     variance = ((R @ S) * R).sum(axis=1)
@@ -509,11 +519,17 @@ def no_joint_test(terms: Sequence[str]) -> str:
     )
 
 
-def statistic_of(theta: ndarray, V: ndarray, columns: ndarray, into: Callable | None, rank: float) -> float:
+def statistic_of(theta: ndarray, V: Any, columns: ndarray, into: Callable | None, rank: float) -> float:
     """Statistic of the hypothesis that some coefficients are 0."""
     J = len(columns)
     if not J or not np.isfinite(theta[columns]).all():
         return math.nan
+    if isinstance(V, BlocksPlusLowRank):
+        found = V.inverse_form(columns, theta[columns]) if J <= rank else None
+        if found is not None:
+            return found
+        if 8 * J * J > MAX_DENSE_BYTES:
+            raise ValueError(f"the covariance of {J:,} coefficients has no inverse that needs no array of all pairs")
     if into is None:
         theta, V, R = theta[columns], V[np.ix_(columns, columns)], np.eye(J)
     else:

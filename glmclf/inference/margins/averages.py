@@ -226,7 +226,8 @@ class _LogSums:
         for part in (self, other):
             shrunk = np.where(np.isneginf(part.top), 0.0, np.exp(part.top - unit))
             both.sum += part.sum * shrunk
-            both.gradient += part.gradient * shrunk[..., None]
+            with np.errstate(over="ignore", invalid="ignore"):  # gradients beyond the largest double
+                both.gradient += part.gradient * shrunk[..., None]
         return both
 
     def averages(self, weight: ndarray) -> tuple[ndarray, ndarray]:

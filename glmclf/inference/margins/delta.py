@@ -11,6 +11,8 @@ from scipy import sparse
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.inference.margins.averages import GroupedRows
 
+ROUNDED_VARIANCE = 1e-15  # of a sum of parameters whose variances cancel, a parameter and relative to no correlation
+
 
 class DeltaCovariance:
     """Covariance J V J' + F'F of estimates, formed as far as it is asked for.
@@ -57,6 +59,9 @@ class DeltaCovariance:
         unit = self._units()
         J = self.J / unit[:, None]
         out = np.zeros(len(J)) if self.V is None else np.einsum("ep,ep->e", J @ self.V, J)
+        if self.V is not None:
+            size = np.abs(J) @ np.sqrt(self.V.diagonal())
+            out = np.where(np.abs(out) <= ROUNDED_VARIANCE * J.shape[1] * size * size, 0.0, out)
         if self.F is not None:
             F = _columns_times(self.F, 1.0 / unit)
             out = out + (F * F).sum(axis=0)

@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.numerics.constants import EPS
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.inference.hypotheses.wald import critical_value
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def _root(V: ndarray) -> tuple[ndarray, ndarray]:
     return scale[:, None] * vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class Prediction:
     """Predicted probabilities F(eta), or linear predictors eta, with standard errors and intervals.

@@ -11,9 +11,10 @@ from scipy.special import chdtrc, chdtri
 
 from glmclf.caching import cached_property
 from glmclf.core.fit.constraints import constrained
-from glmclf.core.fit.restricted import Within
+from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.numerics.arrow import SymmetricMatrix
 
 ROUNDED_SHARE_OF_DROP = 1e-6  # share of the drop that is tolerated where neighbouring numbers are no nearer to it
 TOL_SHARE_OF_DROP = 1e-9  # error of the drop in log-likelihood, as a share of it: the step that follows squares it
@@ -51,7 +52,7 @@ class Profile:
     @cached_property
     def _scale(self) -> ndarray:
         """Units in which the information has a diagonal of ones."""
-        diagonal = np.diag(self._opening.information)
+        diagonal = self._opening.information.diagonal()
         ok = np.isfinite(diagonal) & (diagonal > 0)
         return np.where(ok, 1.0 / np.sqrt(np.where(ok, diagonal, 1.0)), 1.0)
 
@@ -82,13 +83,10 @@ class Profile:
     def at(self, c: float, start: ndarray) -> tuple[float, float, ndarray] | None:
         """Profile log-likelihood at r'theta = c, its derivative in c, and theta there; None if no maximum was found."""
         s = self._scale
-        Q, origin = constrained((s * self.r)[None, :], np.array([c - self.shift]))
-        Q, origin = s[:, None] * Q, s * origin
-        part = Within(self.objective, Q, origin)
+        part, first = self._within(c - self.shift, start)
         with np.errstate(over="ignore", invalid="ignore"):
-            theta = origin
-            if Q.shape[1]:
-                first = (Q / (s * s)[:, None]).T @ (start - origin)
+            theta = part.theta(first)
+            if len(first):
                 fit = solve("irls", part, first, tol=1e-16, maxiter=MAX_STEPS)  # type: ignore[arg-type]
                 if not fit.converged and not fit.decrement <= 1e-12:
                     return None
@@ -99,6 +97,18 @@ class Profile:
         # the envelope theorem: along r the score is the multiplier of the constraint
         r = s * s * self.r
         return float(e.value), float(r @ e.score / (r @ self.r)), theta
+
+    def _within(self, c: float, start: ndarray) -> tuple[Restricted, ndarray]:
+        """The objective where r'theta = c, and the point of that nearest to a start."""
+        s, tested = self._scale, np.flatnonzero(self.r)
+        if len(tested) == 1 and isinstance(self._opening.information, SymmetricMatrix):  # no array of all parameters
+            held = np.zeros(len(self.r))
+            held[tested] = c / self.r[tested]
+            kept = np.delete(np.arange(len(held)), tested)
+            return Selected(self.objective, kept, held), start[kept]
+        Q, origin = constrained((s * self.r)[None, :], np.array([c]))
+        Q, origin = s[:, None] * Q, s * origin
+        return Within(self.objective, Q, origin), (Q / (s * s)[:, None]).T @ (start - origin)
 
     def end(self, sign: float, alpha: float, se: float, centre: float, attained: bool = True) -> float:
         """Value of r'theta where the profile log-likelihood has fallen by chi-squared(1; 1 - alpha)/2, above or below.

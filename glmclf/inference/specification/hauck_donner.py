@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
 
@@ -50,6 +51,33 @@ def wald_derivatives(
     fall = blocks.sum(lambda *block: sums(likelihood, *block, theta, G, tested))
     with np.errstate(divide="ignore", invalid="ignore"):
         se = np.sqrt(variance)
+        return 1.0 / se + estimate * fall / (2.0 * se**3)
+
+
+def level_derivatives(
+    likelihood: Any, blocks: Blocks, theta: ndarray, V: BlocksPlusLowRank, tested: ndarray, estimate: ndarray
+) -> ndarray:
+    """Derivatives as of `wald_derivatives` of a binary model in which a factor has many levels, in one pass.
+
+    A row has part in the derivatives of the columns of its own level alone, and in those of the border.
+    """
+    border, slots = V.layout.border, V.layout.slots
+    among = border[np.isin(border, tested)]
+    G = V[:, among] if len(among) else np.zeros((len(theta), 0))
+
+    def rows(Z, X, m, offset, w) -> ndarray:
+        total = np.zeros(len(theta))
+        eta = linear_predictors(Z, theta, offset)
+        t, g = likelihood.link.terms(eta), likelihood.link.dlogpdf(eta)
+        weight, times = t.r1 * t.r0, 1.0 if m is None else m
+        slope = np.where(weight > 0, weight * (2.0 * g - t.r1 + t.r0), 0.0) * times * (1.0 if w is None else w)
+        total[among] = slope @ (X.border.toarray()[:, np.isin(border, among)] * (X @ G) ** 2)
+        own = np.column_stack([X.level_sums_of(i, slope * h * h) for i, h in enumerate(X.covariances_within(V))])
+        total[slots[slots >= 0]] = own[slots >= 0]
+        return total
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fall, se = blocks.sum(rows)[tested], np.sqrt(V.diagonal()[tested])
         return 1.0 / se + estimate * fall / (2.0 * se**3)
 
 

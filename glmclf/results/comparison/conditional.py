@@ -17,6 +17,7 @@ from numpy import ndarray
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.estimate import estimate
 from glmclf.core.likelihood.objective import MultinomialObjective
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
@@ -53,6 +54,7 @@ class LogitForm:
         return self.closed.full()
 
 
+@under_usual_errors
 @dataclass(frozen=True)
 class ConditionalComparison:
     """Twice the difference of conditional log-likelihoods, as a weighted sum of chi-squareds.

@@ -14,7 +14,7 @@ from glmclf.checks import check_whole
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.fit.restricted import Selected
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.numerics.ties import tied_codes
 from glmclf.core.rows.streamed import rows_removed
@@ -240,11 +240,10 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     if not len(found.kept) or not len(found.rows):
         return None
     basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
-    if not isinstance(objective, Selected):
-        objective = objective if basis is None else objective.rotated(basis)
+    if not isinstance(objective, Restricted):
         return Estimated(objective, theta, objective(theta, True).factor.root, basis, None, found.kept)
-    free = np.eye(len(objective.held))[:, objective.kept]
-    root = free @ objective(theta, True).factor.root
+    root = objective.free @ objective(theta, True).factor.root
+    free = objective.free if basis is None else objective.free @ basis
     return Estimated(objective.objective, objective.theta(theta), root, None, free, found.kept)
 
 

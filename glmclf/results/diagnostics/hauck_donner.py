@@ -12,10 +12,11 @@ from glmclf.checks import MAX_NAMES
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.offsets import centring
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
-from glmclf.inference.specification.hauck_donner import wald_derivatives
+from glmclf.inference.specification.hauck_donner import level_derivatives, wald_derivatives
 from glmclf.results.separation import spelled
 
 
@@ -60,11 +61,19 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     out = np.full(len(res._theta), np.nan)
     if not len(tested):
         return out
-    R = res._in_coordinates(np.eye(len(res._theta))[tested])[2]
-    G = expected_covariance(res) @ R.T
+    V, estimate, likelihood = expected_covariance(res), res._theta[tested], res.model._likelihood
+    blocks = undecided_rows(res)
+    if isinstance(V, BlocksPlusLowRank):
+        if likelihood.n_eta == 1 and res._state.estimate.is_finite and not res._state.combinations:
+            out[tested] = level_derivatives(likelihood, blocks, res._state.inner, V, tested, estimate)
+            return out
+        tested = tested[np.isin(tested, V.layout.border)]  # of levels beside others that are infinite none are told
+        estimate = res._theta[tested]
+    unit = np.zeros((len(tested), len(res._theta)))
+    unit[np.arange(len(tested)), tested] = 1.0
+    R = res._in_coordinates(unit)[2]
+    G = V @ R.T
     variance = np.einsum("cp,pc->c", R, G)
-    blocks, estimate = undecided_rows(res), res._theta[tested]
-    likelihood = res.model._likelihood
     out[tested] = wald_derivatives(likelihood, blocks, res._state.inner, G, tested, estimate, variance)
     return out
 

@@ -17,9 +17,10 @@ from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
-from glmclf.core.rows.asked import named
+from glmclf.core.rows.asked import named, under_usual_errors
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.constrained import constrained_influence
@@ -85,8 +86,8 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> In
     objective = limit.objective if pattern is None else of_patterns(limit.objective, inner)
     some = influence(objective, limit.theta, limit.root, res.model._frequency)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
-    change = some.change if limit.free is None else some.change @ limit.free
-    full.change[np.ix_(at, found.kept)] = from_basis(limit.basis, change.T).T
+    change = some.change @ found.objective.free if isinstance(found.objective, Restricted) else some.change
+    full.change[at] = found.limit.spread(change.T).T
     return full
 
 
@@ -102,6 +103,7 @@ def influence_on(res: Any, J: ndarray) -> ndarray:
     return np.concatenate(parts)
 
 
+@under_usual_errors
 class Influence:
     """Leverage, residuals, Cook's distance and one-step deletion of each row of a fit, from the expected information.
 
@@ -172,6 +174,7 @@ class Influence:
         if basis is not None:
             change = from_basis(basis, change.T).T
         change = np.where(np.isfinite(self.results._theta), change, np.nan)
+        change[:, self.results._state.estimate.fixed_parameters] = 0.0
         return pd.DataFrame(change, index=self._index, columns=self.results.model._param_index)
 
     @property
@@ -315,6 +318,7 @@ class Influence:
         return table
 
 
+@under_usual_errors
 class PatternInfluence(Influence):
     """Influence of covariate patterns, which are all observations with equal regressors and offset.
 

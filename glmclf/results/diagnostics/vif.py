@@ -62,12 +62,11 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
             f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
         )
     basis, q = estimate.basis, res.model._likelihood.n_eta
-    root = estimate.root
-    if estimate.free is not None:  # its rows are of the parameters that are not omitted
-        root = root[np.searchsorted((res._origin or res)._state.places, estimate.places)]
-    F = triangular_inverse(root)
-    if basis is not None:
-        F = F @ np.kron(np.eye(q), basis)
+    if estimate.free is not None:
+        F = np.linalg.lstsq(estimate.root, estimate.free, rcond=None)[0]
+    else:
+        F = triangular_inverse(estimate.root)
+        F = F if basis is None else F @ np.kron(np.eye(q), basis)
     if res.separation is None:
         return F, estimate.places
     return about_the_means(res, F, estimate.places)

@@ -11,6 +11,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.caching import cached_property
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses import nonlinear, wald
 from glmclf.inference.hypotheses.nonlinear import NonlinearFunction
@@ -19,6 +20,7 @@ from glmclf.results.hypotheses.linear import respelled
 from glmclf.results.tables.frames import notebook
 
 
+@under_usual_errors
 class NonlinearTest:
     """Test of nonlinear functions of the parameters, with delta-method standard errors.
 

@@ -13,6 +13,7 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.core.numerics import seeds
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataError, escaped
 from glmclf.inference.hypotheses import multiplicity as pairwise
 from glmclf.inference.hypotheses import wald
@@ -29,6 +30,7 @@ ADJUSTMENT_WORDS = {
 }
 
 
+@under_usual_errors
 class PairwiseTests:
     """Differences of the levels of a factor, with adjusted tests and simultaneous intervals.
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses import wald
@@ -34,6 +35,7 @@ class LabelledRow(NamedTuple):
     name: tuple[Any, ...]
 
 
+@under_usual_errors
 class RowTests(FrameShown):
     """Base class of tables of estimates: tests of combinations of their rows.
 
@@ -122,6 +124,7 @@ class RowTests(FrameShown):
         return wald.wald_test(theta, V, R, q)
 
 
+@under_usual_errors
 class ContrastsOfSettings(RowTests):
     """Base class of tables of effects and contrasts, which differ between settings and groups."""
 
@@ -248,6 +251,7 @@ def critical_value(C: DeltaCovariance, at: Any, adjust: str, alpha: float, seed:
     return contrasts.joint_critical_value(R, adjust, alpha, seed, int((C.errors[at] > 0).sum()))
 
 
+@under_usual_errors
 class Contrasts(ContrastsOfSettings):
     """Comparisons of adjusted predictions, of effects or of contrasts; made by `contrasts`.
 
@@ -300,9 +304,8 @@ class Contrasts(ContrastsOfSettings):
 
     @property
     def tvalues(self) -> pd.Series:
-        """Differences, or logs of ratios, over their standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._series(self._centre / self._se, "z")
+        """Differences, or logs of ratios, over their standard errors; NaN where these are 0."""
+        return self._series(wald.ratios(self._centre, self._se), "z")
 
     @property
     def _families(self) -> list[ndarray]:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataError, DerivativeError, InferenceWarning, without_warnings
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
@@ -293,6 +294,7 @@ def _clusters(res: Any) -> ndarray:
 
 
 # -------------------------------------------------------------------------------------------------------- results
+@under_usual_errors
 class LabelledEstimates(RowTests):
     """Base class of marginal effects and predictions: labelled averages with their covariance."""
 
@@ -309,7 +311,8 @@ class LabelledEstimates(RowTests):
     ):
         self.results, self._covariance = res, C
         self._value = np.concatenate([e.average.value for e in estimands])
-        self._levels, self._source = source.levels, source
+        self._levels = source.levels
+        self._link = None if source.levels else source.outcome.link  # type: ignore[union-attr]
         self._setting_names, self._row_names, L = names, row_names, max(len(source.levels), 1)
         self._labelled = [  # by level of the response, in the levels' own order
             LabelledRow(i * L + k, (self._levels[k],) if self._levels else (), e.setting, e.name)
@@ -338,6 +341,9 @@ class LabelledEstimates(RowTests):
         return pd.DataFrame(C, index=self._index, columns=self._index)
 
 
+
+
+@under_usual_errors
 class MarginalEffects(LabelledEstimates, ContrastsOfSettings):
     """Marginal effects with delta-method standard errors; made by `get_margeff`.
 
@@ -372,12 +378,11 @@ class MarginalEffects(LabelledEstimates, ContrastsOfSettings):
 
     @property
     def _z(self) -> ndarray:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._value / self._se if self._tested else np.full(len(self._value), np.nan)
+        return wald.ratios(self._value, self._se) if self._tested else np.full(len(self._value), np.nan)
 
     @property
     def tvalues(self) -> Any:
-        """Effects over their standard errors; NaN of a regularised fit, which has no tests."""
+        """Effects over their standard errors; NaN where these are 0, and of a regularised fit, which has no tests."""
         return self._table(self._z, "tvalues")
 
     @property

@@ -203,6 +203,8 @@ def _grid(source: LinearPredictors, given: dict[Any, Any]) -> list[dict[str, Any
         if levels is None and (name == source.offset_name or source.model.formula is None):
             _check_numbers(name, some)
         values.append(some)
+    if source.offset_name in names and (both := [name for name in names if name in source.offset_columns]):
+        raise ValueError(f'at= sets the offset "{source.offset_name}" and {quoted(both)}, of which it is computed')
     return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*values)]
 
 

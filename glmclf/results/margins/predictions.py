@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
@@ -101,6 +102,7 @@ def _check_cells(found: Settings, cell: dict[str, Any]) -> None:
         raise ValueError(f"variables= and at= both set {quoted(both)}: leave it out of one of them")
 
 
+@under_usual_errors
 class AdjustedPredictions(LabelledEstimates):
     """Averages of predictions with delta-method standard errors and intervals; made by `predictions`."""
 
@@ -129,10 +131,9 @@ class AdjustedPredictions(LabelledEstimates):
         """Estimates on a nearly normal scale, their standard errors, and the inverse transformation."""
         if self.which == "linear":
             return self._value, self._se, np.asarray
-        link = None if self._levels else self._source.outcome.link  # type: ignore[union-attr]
         with np.errstate(all="ignore"):
-            centre, spread = self._probabilities.on_scale(link, np.array([e.eta for e in self._ends]))
-        return centre, spread, expit if link is None else link.cdf
+            centre, spread = self._probabilities.on_scale(self._link, np.array([e.eta for e in self._ends]))
+        return centre, spread, expit if self._link is None else self._link.cdf
 
     def conf_int(self, alpha: float = 0.05, adjust: str = "none", seed: int = 0) -> pd.DataFrame:
         """Intervals of level 1 - alpha.

@@ -11,6 +11,7 @@ from scipy.special import ndtr
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import InferenceWarning, escaped, warn
 from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
@@ -22,6 +23,7 @@ from glmclf.results.tables.frames import notebook
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]
 
 
+@under_usual_errors
 class Calibration:
     """Calibration of predicted probabilities. Made by `calibration`, not by hand.
 

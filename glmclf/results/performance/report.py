@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_number
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy
@@ -19,6 +20,7 @@ from glmclf.results.tables.frames import notebook
 MEASURES = ["estimate", "se", "lower", "upper"]
 
 
+@under_usual_errors
 class ClassificationReport:
     """Measures of a classification table. Made by `classification_report`, not by hand.
 

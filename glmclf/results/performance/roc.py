@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_number, true_or_false
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy, roc
@@ -24,6 +25,7 @@ NO_INTERVAL = (
 )
 
 
+@under_usual_errors
 class RocCurve:
     """Receiver operating characteristic of predicted probabilities of an event. Made by `roc`, not by hand.
 
@@ -223,6 +225,7 @@ def check_same_rows(one: RocCurve, other: RocCurve) -> None:
         raise DataError("the rows of the curves have different weights")
 
 
+@under_usual_errors
 class MulticlassRoc:
     """Areas under ROC curves of several classes. Made by `roc`, not by hand.
 
@@ -274,6 +277,7 @@ class MulticlassRoc:
         return pd.DataFrame(values, index=index, columns=["auc", "se", "lower", "upper", "n"])
 
 
+@under_usual_errors
 class PrecisionRecall:
     """Precision against recall at all thresholds. Made by `precision_recall`, not by hand.
 

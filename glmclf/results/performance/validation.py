@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice, check_whole
 from glmclf.core.numerics import seeds
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.errors import (
     CollinearityError,
     DataError,
@@ -33,6 +34,7 @@ REPS = 200
 FOLDS = 10
 
 
+@under_usual_errors
 class Validation:
     """Internal validation of a fit by resampling. Made by `validate`, not by hand.
 

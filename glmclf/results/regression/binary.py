@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import Columns, expandable, rows_at_once
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -266,8 +267,12 @@ class BinaryResults(
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
         V = self._cov.matrix
-        errors = LinearErrors(V)
-        parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        if isinstance(X, ArrowColumns) and X.fits(V):
+            v = np.concatenate([x.form(V) for (x,) in Blocks(X)])
+            parts = [np.sqrt(np.where(v >= -1e-12 * v.max(initial=0.0), np.maximum(v, 0.0), np.nan))]
+        else:
+            errors = LinearErrors(np.asarray(V))
+            parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
         se = np.concatenate(parts) if parts else np.zeros(0)
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)

@@ -10,6 +10,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.checks import check_choice
+from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import labels
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses import wald
@@ -174,8 +175,7 @@ class LevelEstimates(WaldInference):
                     labels.append((level, against, name))
                     R.append(row)
         estimate, se = self._contrasts(np.array(R))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(se > 0, estimate / se, np.nan)  # a standard error of 0 means fixed by constraints
+        z = wald.ratios(estimate, se)
         columns = ["coef", "std err", "z", "P>|z|", *frames.interval_headings(alpha)]
         values = np.column_stack([estimate, se, z, wald.z_pvalues(z), wald.intervals(estimate, se, alpha)])
         index = pd.MultiIndex.from_tuples(labels, names=["level", "against", "regressor"])
@@ -238,6 +238,7 @@ class LevelEstimates(WaldInference):
         return pd.DataFrame(values, index=index, columns=pd.Index(self.levels, dtype=object), copy=False)
 
 
+@under_usual_errors
 class LevelPredictions(frames.FrameShown):
     """Predictions for each level with standard errors and intervals, labelled by row and level.
 
@@ -373,7 +374,7 @@ class Equation(StatsmodelsStyle):
         return escaped(f"<Equation of {self.level} against {self.model.reference}, {len(self.params)} coefficients>")
 
     def __init__(self, res: Any, j: int, level):
-        self.level, self.model, k = level, res.model, res.model.K
+        self.level, k = level, res.model.K
         self._part = slice(j * k, (j + 1) * k)
         names = res.model.exog_names
         self.params, self.bse = res.params[level], res.bse[level]
@@ -381,6 +382,12 @@ class Equation(StatsmodelsStyle):
         self._res, self._names = res, names
         self.nobs, self.llf, self.aic, self.bic = res.nobs, res.llf, res.aic, res.bic
         self.df_model, self.df_resid, self.prsquared = res.df_model, res.df_resid, res.prsquared
+
+    @property
+    @requires()
+    def model(self) -> Any:
+        """Model of the fit."""
+        return self._res.model
 
     @requires()
     def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:

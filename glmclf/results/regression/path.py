@@ -13,12 +13,13 @@ from glmclf.caching import cached_property
 from glmclf.checks import is_number
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.penalised.problem import PenalisedEstimate
-from glmclf.core.rows.asked import named
+from glmclf.core.rows.asked import named, under_usual_errors
 from glmclf.data.table.frame import labels
 from glmclf.errors import escaped
 from glmclf.results.tables.frames import notebook
 
 
+@under_usual_errors
 class RegularizationPath:
     """Path of penalised fits by alpha, the largest first. Made by ``fit_regularized(alphas=...)``.
 
@@ -106,6 +107,7 @@ class RegularizationPath:
         return notebook(self._head, self.table())
 
 
+@under_usual_errors
 class RegularizationCV:
     """Choice of alpha by cross-validation. Made by `fit_regularized_cv`.
 

@@ -42,7 +42,8 @@ class PenalisedState(FitState):
     def of_fit(cls, found: PenalisedEstimate, spread: str, coordinates: Coordinates) -> PenalisedState:
         """Create the state from the estimate of all columns and the kind of its spread."""
         size = (coordinates.size, coordinates.size)
-        form = partial(np.full, size, np.nan) if spread == NONE else partial(getattr, found.spread, "parameters")
+        known = partial(getattr, found.spread, "parameters")
+        form = partial(np.broadcast_to, np.nan, size) if spread == NONE else known
         return cls.of(found, (DeferredCovariance(spread, WORDS[spread], form), []), coordinates)
 
     @classmethod
@@ -98,10 +99,14 @@ class PenalisedState(FitState):
             return None
         return (self.b == 0) if self.omitted is None else (self.b == 0) & ~self.omitted
 
-    @cached_property
+    @property
     def V(self) -> ndarray:
         """Covariance of the coefficients; NaN for those that are omitted or unselected, and without a spread."""
-        V = np.array(self.estimate.V) if self.has_spread else np.full((len(self.b), len(self.b)), np.nan)
+        return self._V if self.has_spread else np.broadcast_to(np.nan, (len(self.b), len(self.b)))
+
+    @cached_property
+    def _V(self) -> ndarray:
+        V = np.array(self.estimate.V)
         for lost in (self.omitted, self.unselected):
             if lost is not None:
                 V[lost] = V[:, lost] = np.nan

@@ -20,7 +20,7 @@ from glmclf.core.fit.restricted import Within
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.asked import asked_for
 from glmclf.core.separation.cone import cone_where
-from glmclf.core.separation.limit import LimitEstimate, held_and_kept, limit_objective
+from glmclf.core.separation.limit import Limit, LimitEstimate
 from glmclf.core.separation.search import constraints_of, ruled_out
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
@@ -146,16 +146,16 @@ def _profile_in_the_limit(found: LimitEstimate, res: Any, r: ndarray) -> Profile
     """Profile of a finite r'theta of a separated fit, from the rows that separation does not decide."""
     _ = res.model._rows  # raises an error where the rows are gone
     back = -float(r @ res._state.wide_shift)
-    inner, objective, r = found.inner, found.objective, r[found.kept]
+    inner, r = found.inner, r[found.kept]
     if inner.basis is not None:
-        objective, r = objective.rotated(inner.basis), _row_into(inner.basis, r)
-    return Profile(objective, inner.fit.theta, res._state.value, r, back)
+        r = _row_into(inner.basis, r)
+    return Profile(found.objective, inner.fit.theta, res._state.value, r, back)
 
 
 def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
     """Profile of an infinite r'theta: fixing it cuts off directions that move it; the others have their own limit."""
     objective, shift = centred(res.model._objective(columns=res._state.columns))
-    theta, r = res._state.inner[res._state.places], r[res._state.places]
+    theta, r = res._state.finite_theta[res._state.places] + shift, r[res._state.places]
     back = -float(r @ shift)
     constraints = constraints_of(objective)
     cone = cone_where(constraints, r[None])
@@ -164,9 +164,9 @@ def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
             R = triangular_factor(objective.blocks)
             objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
         return Profile(objective, theta, res._state.value, r, back)
-    _, kept = held_and_kept(cone, constraints)
-    _, limit = limit_objective(objective, cone, ruled_out(objective, cone, constraints), kept)
-    return Profile(limit, theta[kept], res._state.value, r[kept], back)
+    limit = Limit.of(objective, cone, constraints, ruled_out(objective, cone, constraints), theta)
+    r = r[limit.kept] if limit.basis is None else _row_into(limit.basis, r[limit.kept])
+    return Profile(limit.objective, limit.start, res._state.value, r, back)
 
 
 def _row_into(basis: ndarray, r: ndarray) -> ndarray:

@@ -19,6 +19,7 @@ from glmclf.results.base import codes_of_clusters
 from glmclf.results.regression.constrained import across
 from glmclf.results.requires import Needs, check_needs
 
+NO_SCORE = 1e-8  # share of the largest score of a cluster up to which one is 0 by rounding
 LEVEL = 0.05  # level of a test that no p-value may reach with so few clusters
 
 
@@ -47,10 +48,11 @@ def score_bootstrap_test(
     wald_statistic = wald.quadratic_form(d, u.T @ u)  # an error where clusters cannot tell the directions apart
     found = wild_test(u, sizes / sizes.sum(), None if impose_null else wald_statistic, multipliers, int(reps), known)
     statistic, pvalue, reps, every = found
-    if multipliers == "rademacher" and 2.0 ** (1 - G) > LEVEL:
+    told = int((np.abs(u) > NO_SCORE * np.abs(u).max(axis=0)).any(axis=1).sum())
+    if multipliers == "rademacher" and 2.0 ** (1 - told) > LEVEL:
         warn(
-            f"{G} clusters have {2**G} signs, with p-values of {2.0 ** (1 - G):g} and more alone: use "
-            'multipliers="webb"',
+            f"scores of {told} clusters tell something of the hypothesis, and have {2**told} signs, with p-values of "
+            f'{2.0 ** (1 - told):g} and more alone: use multipliers="webb"',
             InferenceWarning,
         )
     return ScoreBootstrapTest(statistic, pvalue, J, G, reps, None if every else known)

@@ -10,7 +10,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_choice
-from glmclf.core.design.columns import beside, some_columns
+from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.level_rank import dependencies_in
@@ -87,7 +87,7 @@ def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
     kept = anova.across_equations(np.arange(r), r + Z.shape[1], q)
     theta = np.zeros((r + Z.shape[1]) * q)
     theta[kept] = res._state.narrow_centred.fit.theta
-    own = res._objective()
+    own, Z = res._objective(), apart(X, Z)
     if basis is None:
         wider = beside(X, Z)
     else:  # dense, as large designs rarely need a basis

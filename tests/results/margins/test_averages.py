@@ -558,7 +558,7 @@ def test_unconditional_of_groups_is_of_each_group_as_a_part(model, formula, cov)
     for g in range(7):
         at = d.g == g
         U[at, g * L : (g + 1) * L] = (p[at] - p[at].mean(axis=0)) / at.sum()
-    N, V = 300, J @ given._source.V @ J.T
+    N, V = 300, J @ given.results._margin_source().V @ J.T
     if cov != "nonrobust":
         U, V = U + res._influence_on(J), 0.0
     if cov == "cluster":

@@ -80,12 +80,34 @@ class Kronecker:
         return np.kron(self.W, self.G)
 
 
+class KroneckerOfDiagonal:
+    """The matrix W (x) diag(g) + I (x) diag(ridge), for vectors of q equations one after the other.
+
+    Parameters
+    ----------
+    W : (q, q) ndarray
+        Positive semi-definite. Where it is 0 and there is no ridge, a vector to solve for must be 0, too.
+    g, ridge : (k,) ndarrays
+        >= 0.
+    """
+
+    def __init__(self, W: ndarray, g: ndarray, ridge: ndarray):
+        w, self.U = eigh(W)
+        diagonal = w.clip(0.0)[:, None] * g + ridge
+        self.diagonal = np.where(diagonal > ZERO_SHARE * diagonal.max(), diagonal, np.inf)
+
+    def solve(self, b: ndarray) -> ndarray:
+        """The inverse times b, (k q,)."""
+        return (self.U @ ((self.U.T @ b.reshape(len(self.U), -1)) / self.diagonal)).ravel()
+
+
 class KroneckerPart:
     """The part of W (x) G that is of some parameters, as a metric in which the others stay where they are.
 
     Parameters
     ----------
     W, G : (q, q), (k, k) ndarrays
+        G is diagonal where it is (k,).
     places : (m,) integer ndarray
 
     Raises
@@ -96,7 +118,8 @@ class KroneckerPart:
 
     def __init__(self, W: ndarray, G: ndarray, places: ndarray):
         self.places, (i, j) = places, np.divmod(places, len(G))
-        self.factor = CholeskyFactor(W[np.ix_(i, i)] * G[np.ix_(j, j)])
+        G = G[np.ix_(j, j)] if G.ndim == 2 else np.where(j[:, None] == j, G[j], 0.0)
+        self.factor = CholeskyFactor(W[np.ix_(i, i)] * G)
 
     def solve(self, b: ndarray) -> ndarray:
         """The inverse times b, 0 for the others."""
