@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import report
 from scipy import sparse
 from scipy.special import softmax
@@ -75,7 +76,37 @@ def sparse_counts(turns: int) -> dict[str, Any]:
     return measure(words, programs, lambda predict: float(np.abs(predict() - truth).max()), turns)
 
 
-PROBLEMS = (sparse_counts,)
+def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, Any]]:
+    """Problem of a Logit with an intercept for each of many levels, and the standard error of each."""
+
+    def problem(turns: int) -> dict[str, Any]:
+        generator = np.random.default_rng(1)
+        n = levels * rows
+        ids = pd.Categorical.from_codes(np.repeat(np.arange(levels), rows), [f"f{i:06d}" for i in range(levels)])
+        data = pd.DataFrame({"x": generator.normal(size=n), "z": generator.normal(size=n), "id": ids})
+        eta = 0.5 * data.x - 0.3 * data.z + (0.7 * generator.normal(size=levels))[ids.codes]
+        data["y"] = (generator.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
+        same = data.groupby("id", observed=True).y.transform("nunique") == 1  # no level is to be separated
+        first = same & ~data.duplicated("id")
+        data.loc[first, "y"] = 1 - data.loc[first, "y"]
+
+        def ours() -> Any:
+            res = glmclf.Logit.from_formula("y ~ x + z + id", data).fit()
+            return res, res.bse
+
+        def distance(found: Any) -> float:
+            """To the maximum, in standard errors: the length of one more step of Newton's."""
+            res, _ = found
+            e = res.model._objective()(np.asarray(res.params))
+            return float(np.sqrt(e.score @ e.factor.solve(e.score)))
+
+        words = f"Logit, {levels:,} levels, {n:,} rows, with the standard error of each"
+        return measure(words, {"glmclf": ours}, distance, turns)
+
+    return problem
+
+
+PROBLEMS = (sparse_counts, *map(levels_of_factor, (200, 500, 2_000, 30_000)))
 
 
 # --------------------------------------------------------------------------------------------------------- report
@@ -86,7 +117,8 @@ def table(entries: list[dict], about: dict) -> list[str]:
             f"| {problem} | {name} | {r['processor_seconds']:.3f} | {r['seconds']:.3f} | {r['memory'] / 1e6:.0f} | "
             f"{r['error']:.0e} |"
         )
-    note = "The error is the largest of a posterior probability among 500 rows, whose cells are in extended precision. "
+    note = "The error is the largest of a posterior probability among 500 rows, whose cells are in extended precision; "
+    note += "of a fit with levels it is the distance from the maximum, in standard errors. "
     note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn')}."
     return [*lines, "", note, *report.busy(about)]
 
