@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 collect_ignore = ["conf.py", "_ext", "_build", "auto_examples", "generated"]
-collect_ignore += [] if find_spec("sklearn") else ["guides/scikit-learn.md"]
+collect_ignore += [] if find_spec("sklearn") else ["guides/scikit-learn.md", "guides/text.md"]
 
 WARNINGS = {  # of pages that show what is warned of
     "collinearity.md": "glmclf.errors.CollinearityWarning",

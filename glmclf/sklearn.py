@@ -19,6 +19,7 @@ from numpy import ndarray
 import glmclf
 from glmclf import registry
 from glmclf.checks import check_choice
+from glmclf.data.design.arrays import is_sparse
 from glmclf.data.formula.parse import left_columns
 from glmclf.data.reading.features import code_of
 from glmclf.data.table.frame import as_frame, assigned
@@ -71,8 +72,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
     ----------
     results_ : Results
         The fit, with all its statistics: ``results_.summary()``.
-    formula_ : str
-        The formula that was fitted. Labels beside X have a name that no column of X and no option has.
+    formula_ : str or None
+        The formula that was fitted; of scipy.sparse arrays none. Labels beside X have a name that no column of X and no
+        option has.
     classes_ : (K,) ndarray
         Labels, sorted; columns of probabilities are in this order. One whose rows have no weight has probability 0.
     n_features_in_ : int
@@ -152,6 +154,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
                 self._options = {**self._options, name: value}
         return self
 
+    formula_: str | None
     _responses: Sequence[str] = ()  # variables of the formula's left side, where it is evaluated in the table
 
     def _class(self) -> type[Any]:
@@ -190,6 +193,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             tags.classifier_tags.multi_class = not issubclass(cls, BinaryModel)
             takes = self._options.get("missing", "skip") in ("skip", "level")
             tags.input_tags.allow_nan = issubclass(cls, glmclf.NaiveBayes) and takes
+            tags.input_tags.sparse = self._takes_sparse() and not {"multinomial", "families"}.isdisjoint(self._options)
         return tags
 
     # ------------------------------------------------------------------------------------------------------- fit
@@ -198,8 +202,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : DataFrame (any that narwhals reads) or (n, k) array_like
-            The variables of the formula, by name.
+        X : DataFrame (any that narwhals reads), (n, k) array_like or scipy.sparse array
+            The variables of the formula, by name. Of "naivebayes" without formula a scipy.sparse array of counts and
+            0/1 features, with ``multinomial="all"`` or ``families=``, whose columns are x1, x2, ...
         y : (n,) array_like, optional
             Labels. By default the left side of the formula, evaluated in X.
         sample_weight : (n,) array_like, optional
@@ -220,6 +225,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         cls = self._class()
         keywords, method, options = self._split(cls)
         weights = self._weights(keywords, sample_weight)
+        if self._takes_sparse() and is_sparse(X):
+            return self._fit_sparse(cls, X, y, keywords, weights, options)
         table, labels = self._table(X, y, reset=True, allow_nan=keywords.get("missing") != "raise")
         if sample_weight is not None:
             check_consistent_length(table, sample_weight)
@@ -239,6 +246,26 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         self.results_ = getattr(made, method)(**options)
         if labels is None:
             self.classes_ = np.unique(np.asarray(self._levels(), dtype=None))
+        return self
+
+    def _takes_sparse(self) -> bool:
+        """Whether scipy.sparse arrays are fitted as they are: by NaiveBayes, of counts and 0/1 features."""
+        return self.formula is None and issubclass(self._class(), glmclf.NaiveBayes)
+
+    def _fit_sparse(
+        self, cls: type[Any], X: Any, y: Any, keywords: dict[str, Any], weights: dict[str, ndarray], options: Any
+    ) -> FormulaClassifier:
+        """Fit to the columns of a scipy.sparse array."""
+        if y is None:
+            raise ValueError("This FormulaClassifier estimator requires y to be passed, but the target y is None")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        for own in weights.values():
+            check_consistent_length(y, own)
+        self._check_labels(y, cls)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        labels = pd.Series(pd.Categorical.from_codes(codes, categories=self.classes_), name="y")
+        self.formula_ = None
+        self.results_ = cls(labels, X, **keywords, **self._by_class(codes, weights)).fit(**options)
         return self
 
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
@@ -352,8 +379,11 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Log probabilities and probabilities of the classes, (n, K)."""
         check_is_fitted(self, "results_")
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        table, _ = self._table(X, None, reset=False, allow_nan=allow_nan)
-        log_p, p, lacking = self._judged(table)
+        if getattr(self.results_.model, "_sparse", False):
+            rows = X if _is_table(X) else validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+        else:
+            rows, _ = self._table(X, None, reset=False, allow_nan=allow_nan)
+        log_p, p, lacking = self._judged(rows)
         lost = np.flatnonzero(np.isnan(log_p).any(axis=1) | (lacking & (not allow_nan)))
         if len(lost):
             raise DataError(
@@ -366,7 +396,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         whole[0][:, at], whole[1][:, at] = log_p, p
         return whole[0], whole[1]
 
-    def _judged(self, table: pd.DataFrame) -> tuple[ndarray, ndarray, ndarray]:
+    def _judged(self, table: Any) -> tuple[ndarray, ndarray, ndarray]:
         """Log probabilities and probabilities of the model's levels, and a mask of rows that lack a feature."""
         res = self.results_
         if not hasattr(res, "_n_missing"):

@@ -40,13 +40,14 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
     _kept: ClassVar[tuple[str, ...]] = (*Inputs._kept, "_options")
     _no_covariances = tuple(names(lambda entry: entry.of_regressions))
     _options: dict[str, Any]
+    _takes_sparse: ClassVar[bool] = False
 
     @classmethod
     def _coder(cls, coding: dict[str, Any]):
         return functools.partial(_labels, cls.__name__, coding["reference"])
 
     def _from_arrays(self, endog, exog, missing, keywords: dict[str, Any]) -> None:
-        if is_sparse(exog):
+        if is_sparse(exog) and not self._takes_sparse:
             raise NotImplementedError(
                 f"{type(self).__name__} takes no scipy.sparse exog, as {registry.listed(registry.REGRESSIONS)} do: "
                 "pass an array, exog.toarray()"

@@ -26,7 +26,7 @@ from glmclf.results.regression.multinomial import MultinomialResults
 
 __all__ = ["MNLogit"]
 
-MIN_RCOND = 1e-12  # of the information of constants, below which they are of rounding
+MIN_RCOND_OF_CONSTANTS = 1e-12  # of the information of constants, below which they are of rounding
 MAX_SPREAD = 32.0  # of offsets beside which constants are found from where they would be without
 
 
@@ -318,7 +318,7 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
             blocks = objective.blocks.map(lambda X, y, m, o, w, scale=scale: (X, y, m, o / scale, w))
             fit = estimate("newton", type(objective)(objective.likelihood, blocks, objective.unit), constants).fit
             constants = 2.0 * fit.theta
-        told = fit.evaluation.well_conditioned(MIN_RCOND)
+        told = fit.evaluation.well_conditioned(MIN_RCOND_OF_CONSTANTS)
         if not (fit.converged and told):
             model = f"the model of {self.endog_names} with constants and the offset alone"
             raise EstimationError(f"{model}: {fit.message if told else SINGULAR}. {wide_offset(self)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,11 +14,13 @@ from glmclf.checks import check_choice, check_truth
 from glmclf.core.gaussian.moments import class_ends
 from glmclf.core.naive_bayes.families import (
     FAMILY_CLASSES,
+    OUTSIDE,
     Categorical,
     Defect,
     Family,
     GaussianFamily,
     MultinomialFamily,
+    SparseSums,
 )
 from glmclf.core.naive_bayes.fit import (
     NaiveBayesFit,
@@ -31,9 +33,12 @@ from glmclf.core.naive_bayes.fit import (
 )
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
+from glmclf.data.design.arrays import is_sparse, sparse_table
 from glmclf.data.design.feature_design import FeatureValues
+from glmclf.data.design.sparse_features import SparseFeatureDesign
 from glmclf.data.reading.feature_arrays import read_feature_arrays
 from glmclf.data.reading.features import Feature, FeatureDesign, code_of, read_features
+from glmclf.data.reading.sparse_features import read_sparse_features
 from glmclf.data.table.frame import quoted, row_labels
 from glmclf.data.table.rows import ReadTable
 from glmclf.errors import DataError, EstimationError, SingularCovarianceError, ZeroCellWarning, warn
@@ -58,20 +63,21 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     ----------
     endog : (n,) array_like
         Class of each row: labels of any sortable type.
-    exog : (n, p) array_like
+    exog : (n, p) array_like or scipy.sparse array
         Features; array or DataFrame, whose columns may hold labels. One constant column is left out (`dropped_const`).
+        Of a scipy.sparse array (or pandas' sparse columns) counts and 0/1 features, which are never written out.
     reference : label, optional
         The class that log-odds are against; by default the first of the (sorted or categorical) levels.
     priors : array_like, dict, Series or "equal", optional
         Prior probabilities of the classes, in the order of the levels or by level; estimated by default.
     prior_smoothing : float
         a >= 0: priors (n_k + a) / (N + a K).
-    families : dict, optional
-        Family of a feature by term or column: "gaussian", "bernoulli", "categorical", "poisson", "exponential" or
-        "gamma". By default bools, and numbers that are all 0 or 1, are bernoulli, labels and ``C()`` categorical, other
-        numbers gaussian. A bool, or what is bernoulli here, has 0 and 1, whichever of them occur. In a formula ``a:b``
-        of categories is one joint table over the crossed levels.
-    multinomial : list of str, optional
+    families : dict or str, optional
+        Family of a feature by term or column, or of all: "gaussian", "bernoulli", "categorical", "poisson",
+        "exponential" or "gamma". By default bools, and numbers that are all 0 or 1, are bernoulli, labels and ``C()``
+        categorical, other numbers gaussian. A bool, or what is bernoulli here, has 0 and 1, whichever of them occur. In
+        a formula ``a:b`` of categories is one joint table over the crossed levels.
+    multinomial : list of str or "all", optional
         Columns of counts that make one block, conditional on their sum.
     smoothing : float
         a >= 0: a pseudo-count for each cell of tables and multinomials; .5 on slopes of one table is Firth's. Levels
@@ -124,7 +130,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
     _missing: ClassVar[str] = "skip"
     _results_class = NaiveBayesResults
     _kept: ClassVar[tuple[str, ...]] = (*GenerativeModel._kept, "dropped_const")
-    _design: FeatureDesign
+    _design: FeatureDesign | SparseFeatureDesign
+    _takes_sparse: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -134,8 +141,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         reference: Any = None,
         priors: Any = None,
         prior_smoothing: float = 0.0,
-        families: Mapping[str, str] | None = None,
-        multinomial: Sequence[str] | None = None,
+        families: Mapping[str, str] | str | None = None,
+        multinomial: Sequence[str] | str | None = None,
         smoothing: float = 0.0,
         unknown: str = "raise",
         covariance: str = "diag",
@@ -155,7 +162,14 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return read_features(formula, data, namespace=namespace, check=check, **self._reading(coding), **options)
 
     def _read_arrays(self, endog, exog, coding, **options) -> ReadTable:
-        return read_feature_arrays(endog, exog, **self._reading(coding), **options)
+        sparse = is_sparse(exog) or sparse_table(exog) is not None
+        read = read_sparse_features if sparse else read_feature_arrays
+        return read(endog, exog, **self._reading(coding), **options)
+
+    @property
+    def _sparse(self) -> bool:
+        """Whether the features are columns of a scipy.sparse array."""
+        return isinstance(self._design, SparseFeatureDesign)
 
     def _reading(self, coding: dict[str, Any]) -> dict[str, Any]:
         options = {name: coding[name] for name in ("families", "multinomial", "pooled")}
@@ -172,9 +186,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
         coding = dict(super()._coding_for(formula))
         old, new = ({_parts(term) for term in written_order(text)} for text in (self.formula, formula))
-        if coding["families"] is not None:
+        if isinstance(coding["families"], Mapping):
             coding["families"] = {k: v for k, v in coding["families"].items() if _parts(str(k)) not in old - new}
-        if coding["multinomial"] is not None:
+        if coding["multinomial"] not in (None, "all"):
             coding["multinomial"] = [c for c in coding["multinomial"] if _parts(code_of(c)) not in old - new] or None
         return coding
 
@@ -189,12 +203,14 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         super()._settle(keywords, lost)
         dropped = self._design.dropped
         self.dropped_const = None if dropped is None else dropped.name
+        if self._sparse:
+            self._ranges = None
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         checked = super()._checked(options)
         checked["smoothing"] = _number(options["smoothing"], "smoothing", 0.0, MAX_SMOOTHING)
-        checked["families"] = None if options["families"] is None else dict(options["families"])
-        checked["multinomial"] = None if options["multinomial"] is None else list(options["multinomial"])
+        checked["families"] = _plain(options["families"], dict)
+        checked["multinomial"] = _plain(options["multinomial"], list)
         return checked
 
     # ------------------------------------------------------------------------------------------------- names
@@ -227,6 +243,8 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     @property
     def _families(self) -> list[Family]:
+        if isinstance(self._design, SparseFeatureDesign):
+            return self._design.families
         return [_family(feature, self._options["pooled"], self._divisor) for feature in self.features]
 
     @property
@@ -243,6 +261,11 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         return terms
 
     def _fit_table(self) -> pd.DataFrame:
+        if self._sparse:
+            raise NotImplementedError(
+                "this needs a table of all features, which is not made of scipy.sparse ones: fit to an array, "
+                "exog.toarray()"
+            )
         if self.data.table is not None:
             return super()._fit_table()
         r = self._rows
@@ -275,7 +298,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
             raise NotImplementedError(
                 'collinear="drop" is for LDA and QDA: NaiveBayes takes each feature alone, and leaves constant ones out'
             )
-        if not self._rows.streamed:  # the reader checks parts of a stream
+        if not self._rows.streamed and not self._sparse:  # the reader has checked these
             self._check_domains(self._values, self._rows.index)
         with np.errstate(over="ignore", invalid="ignore"):
             record = class_statistics(self._families, self._blocks(n_threads), self.J)
@@ -301,7 +324,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     # ------------------------------------------------------------------------------------- errors and warnings
     def _check_domains(self, values: Sequence[ndarray], index: pd.Index, new: bool = False) -> None:
-        """Refuse values that a family cannot have."""
+        """Refuse values that a family cannot have; the design checks sparse ones."""
+        if self._sparse:
+            return
         _check_domains(self._options["pooled"], self.features, values, index, new)
 
     def _check_domain(self, feature: int, values: ndarray, index: pd.Index) -> None:
@@ -417,6 +442,11 @@ def _parts(term: str) -> frozenset[str]:
     return frozenset("".join(term.split()).split(":"))
 
 
+def _plain(option: Any, kind: type) -> Any:
+    """A collection that an option holds, in a plain type; None and words as they are."""
+    return option if option is None or isinstance(option, str) else kind(option)
+
+
 def _check_words(options: Mapping[str, Any]) -> None:
     """Refuse words that are no option, before the data are read."""
     covariance, unknown = options["covariance"], options["unknown"]
@@ -458,7 +488,7 @@ def _check_domains(
         if family.name == "categorical" or (family.name == "gaussian" and (not new or np.isfinite(v.sum()))):
             continue
         for rows, reason in family.violations(v)[:1]:
-            found = np.unique(v[rows][_OUTSIDE[reason](v[rows])])
+            found = np.unique(v[rows][OUTSIDE[reason](v[rows])])
             mask = np.zeros(len(v), dtype=bool)
             mask[rows] = True
             raise DataError(
@@ -470,6 +500,8 @@ def _check_domains(
 def _spreads(family: Family, s: Any) -> ndarray:
     """Standard deviations of the fitted distributions, (K, p); 1 for tables, and for classes without a value."""
     n = np.asarray(s.n, dtype=float).reshape(len(s.n), -1)
+    if family.kind is SparseSums:  # whole numbers
+        return np.ones(n.shape)
     if family.name == "gaussian":
         sd = np.sqrt(s.squares / n)
     elif family.name == "gamma":  # nearly mean / sqrt(shape)
@@ -487,17 +519,6 @@ def _level(feature: Feature, level: int) -> str:
     """Name of a level in messages."""
     value = (feature.levels or (0, 1))[level]
     return feature.word(level) if isinstance(value, tuple) else repr(value)
-
-
-_OUTSIDE: dict[str, Callable[[ndarray], ndarray]] = {
-    "infinite values": np.isinf,
-    "negative values": lambda v: v < 0,
-    "negative counts": lambda v: v < 0,
-    "values that are not positive": lambda v: v <= 0,
-    "values other than 0 and 1": lambda v: (v != 0) & (v != 1) & ~np.isnan(v),
-    "values that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
-    "counts that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
-}
 
 
 def _instead(family: str, reason: str, new: bool) -> str:

@@ -94,6 +94,11 @@ class WaldInference:
         """Estimate, covariance and R in coordinates in which they keep their digits, without a check of R."""
         return self._theta, self._V, R
 
+    @property
+    def _plain(self) -> bool:
+        """Whether every combination of parameters is finite and estimable, so that none is looked at one by one."""
+        return True
+
     def _contrasts(self, R: ndarray) -> tuple[ndarray, ndarray]:
         """Estimate and standard error of each combination, a row of R."""
         theta, V, rotated = self._coordinates(R)

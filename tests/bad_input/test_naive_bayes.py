@@ -278,7 +278,7 @@ def test_what_other_families_do_not_have():
 
 def test_large_covariances():
     rng = np.random.default_rng(0)
-    data = pd.DataFrame(rng.normal(size=(60, 260)), columns=[f"f{j}" for j in range(260)])
+    data = pd.DataFrame(rng.normal(size=(60, 420)), columns=[f"f{j}" for j in range(420)])
     data["y"] = np.arange(60) % 20
     model = NaiveBayes.from_formula("y ~ " + " + ".join(data.columns[:-1]), data)
     with refused("HC0", "GB", error=NotImplementedError):

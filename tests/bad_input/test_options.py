@@ -394,7 +394,7 @@ def test_every_option_that_is_true_or_false_takes_nothing_else():
     assert tried == set(
         "exponentiate progress flic refine polish symmetric refit penalize_intercept expected diagonal dummy count "
         "use_t use_f scalar skip_constant date trusted standardized discriminant center points panels stacked smooth "
-        "histogram shade".split()
+        "histogram shade levels impose_null".split()
     )
 
 

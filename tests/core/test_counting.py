@@ -174,3 +174,17 @@ def test_programs_of_gigabytes_are_refused(monkeypatch):
     table["y"] = (table.x > 0).astype(int)
     with pytest.raises(EstimationError, match=r"linear programs on 360 x 31 numbers"):
         glmclf.Logit.from_formula("y ~ x + level", table).fit()
+
+
+def test_numbers_beside_levels_lead_to_an_interior_point():
+    """What is left is told apart by a number: the fit of it, far along the levels' directions, is inside the cone."""
+    table = many_levels(2, False)
+    table["y"] = np.where(table.level.isin(["g04", "g05"]), table.y.max(), table.x > 0).astype(int)
+    objective = glmclf.Logit.from_formula("y ~ x + level", table)._objective()
+    counted = counting.count(objective)
+    assert counted.cone is None
+    constraints = outcomes.constraints_of(objective)
+    side = constraints.times(constraints.directions.coordinates(counted.near)[:, None])[:, 0]
+    assert side.min() > 0
+    cone, _ = search.find_cone(objective)
+    assert cone.complete

@@ -230,10 +230,10 @@ def test_what_a_penalised_estimate_waits_with(monkeypatch, by_gradients):
     problem = placed(Problem(objective, ClassCoding.of_equations(10), Penalty(np.tile([0.0, *[0.1] * 4], 2), 0.0, N)))
     fit = problem.solve(np.zeros(10))
     found = problem.finish(fit)
-    assert problem.weakest(fit) == 1.0 and not asked and not found.spread.known
+    assert problem.weakest(fit) == 1.0 and not asked and not found.spread.shares_known
     A = found.fit.evaluation.information + np.diag(problem.penalty.ridge)
     np.testing.assert_allclose(found.V @ A, np.eye(10), atol=1e-10)
-    assert found.spread.known and len(asked) == 1
+    assert found.spread.shares_known and len(asked) == 1
 
 
 def test_effective_degrees_of_freedom_are_the_trace():
@@ -307,4 +307,4 @@ def test_a_singular_information_asked_for_late_is_named_each_time():
     for _ in range(2):
         with pytest.raises(EstimationError, match="Raise alpha"):
             _ = spread.V
-    assert not spread.known
+    assert not spread.shares_known

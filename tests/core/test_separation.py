@@ -447,7 +447,10 @@ def separated(rng, n, k):
     return X, y
 
 
-def test_signs_shown_by_members_are_those_of_programs(monkeypatch, programs):
+@pytest.mark.parametrize("climbs", [False, True])
+def test_signs_shown_by_members_are_those_of_programs(monkeypatch, programs, climbs):
+    if climbs:
+        monkeypatch.setattr(separation, "MIN_NUMBERS_TO_CLIMB", 1)
     rng, saved, seen = np.random.default_rng(20), 0, set()
     for k in (2, 3, 4, 6) * 2:
         X, y = separated(rng, 6 * k, k)
@@ -457,12 +460,26 @@ def test_signs_shown_by_members_are_those_of_programs(monkeypatch, programs):
         quick, before = recession_cone(binary(X, y)), programs[0]
         found, used = quick.sign_of(R), programs[0] - before
         with monkeypatch.context() as m:
-            m.setattr(separation.RecessionCone, "_known", lambda self, T, noise: np.full((len(T), 2), np.nan))
+            m.setattr(separation.RecessionCone, "_known", lambda self, T, *_: np.full((len(T), 2), np.nan))
             slow, before = recession_cone(binary(X, y)), programs[0]
             np.testing.assert_array_equal(found, slow.sign_of(R))
             saved += programs[0] - before - used
         seen |= set(map(str, found))
     assert seen == {"1.0", "-1.0", "0.0", "nan"} and saved > 50
+
+
+def test_members_are_climbed_to(programs):
+    """A narrow cone about many parameters: what affine scaling leads to is inside, and on the side asked for."""
+    rng = np.random.default_rng(23)
+    X = np.column_stack([np.ones(60), rng.standard_normal((60, 19))])
+    cone = recession_cone(binary(X, (X @ rng.standard_normal(20) > 0).astype(float)))
+    far = 0
+    for t in separation.largest_one(cone.basis):
+        for side in (t, -t):
+            x = cone._climbed(side, 1e-5)
+            assert (cone.facets @ x).min() > 0
+            far += side @ np.eye(20)[0] <= 0 < side @ x
+    assert far > 10
 
 
 def test_signs_of_many_columns_need_few_programs(programs):

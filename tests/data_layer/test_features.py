@@ -480,8 +480,8 @@ def test_families_that_make_no_sense(families, message):
 
 
 def test_families_is_a_dict():
-    with pytest.raises(TypeError, match=r"families= is a dict .* found str"):
-        read("x", families="gaussian")
+    with pytest.raises(TypeError, match=r"families= is a dict .* found list"):
+        read("x", families=["gaussian"])
     assert only(read("h:o", families={"o:h": "categorical"}))[0].name == "h:o"
 
 

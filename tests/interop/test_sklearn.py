@@ -487,3 +487,40 @@ def test_without_scikit_learn(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=r"needs scikit-learn 1.6 or later: pip install 'glmclf\[sklearn\]'"):
         source.loader.exec_module(importlib.util.module_from_spec(source))
+
+
+# ------------------------------------------------------------------------------------------------------ sparse counts
+@pytest.mark.parametrize("options", [{"multinomial": "all"}, {"families": "poisson"}])
+def test_sparse_counts(options):
+    """As the model of the array, in a pipeline and in folds; a class without weight keeps its place."""
+    from scipy import sparse
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    rng = np.random.default_rng(0)
+    counts, labels = rng.poisson(0.7, (80, 6)).astype(float), rng.choice(["u", "v", "w"], 80)
+    counts[labels == "u", 0] += 2
+    X = sparse.csr_matrix(counts)
+    made = FormulaClassifier("naivebayes", smoothing=1.0, **options)
+    assert made.__sklearn_tags__().input_tags.sparse
+    known = glmclf.NaiveBayes(labels, X, smoothing=1.0, **options).fit()
+    fitted = clone(made).fit(X, labels)
+    for rows in (X, counts):
+        np.testing.assert_allclose(fitted.predict_proba(rows), known.predict(X), rtol=1e-13)
+    assert (fitted.predict(sparse.csc_array(counts)) == known.predict(X, which="class")).all()
+    assert fitted.formula_ is None and fitted.n_features_in_ == 6
+    assert cross_val_score(made, X, labels, cv=4).mean() > 0.4
+    with pytest.warns(glmclf.errors.DataWarning, match='level "w" of y: no rows'):
+        weighted = clone(made).fit(X, labels, sample_weight=np.where(labels == "w", 0.0, 2.0))
+    assert (weighted.predict_proba(X)[:, 2] == 0).all()
+    balanced = clone(made).set_params(class_weight="balanced").fit(X, labels)
+    np.testing.assert_allclose(np.exp(balanced.results_._log_priors), 1 / 3)
+    with pytest.raises(ValueError, match="not whole numbers"):
+        make_pipeline(MaxAbsScaler(), made).fit(X, labels)
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(X[:, :4])
+    with pytest.raises(DataError, match="scipy.sparse exog are not all 0 or 1"):
+        FormulaClassifier("naivebayes").fit(X, labels)
+    with pytest.raises(TypeError, match="[Ss]parse"):
+        FormulaClassifier("lda").fit(X, labels)

@@ -289,6 +289,29 @@ def test_predictions_and_joint_tests(monkeypatch, how):
     np.testing.assert_allclose(b, a, rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:Standard errors are from the inverse observed information of the selected")
+@pytest.mark.parametrize("L1_wt, refit", [(0.0, False), (1.0, False), (0.5, False), (1.0, True)])
+@pytest.mark.parametrize("model", ["Probit", "MNLogit"])
+def test_penalties(monkeypatch, model, L1_wt, refit):
+    left, fits = "k" if model == "MNLogit" else "y", []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = getattr(glmclf, model).from_formula(f"{left} ~ x + z + id", _table())
+        fits.append(m.fit_regularized(alpha=0.01, L1_wt=L1_wt, refit=refit))
+    np.testing.assert_allclose(fits[1].params, fits[0].params, atol=1e-9)
+    if L1_wt == 0 or refit:
+        np.testing.assert_allclose(fits[1].bse, fits[0].bse, rtol=1e-9)
+
+
+def test_constraints(monkeypatch):
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        fits.append(glmclf.Logit.from_formula("y ~ x + id", _table()).fit_constrained("id[T.f03] = id[T.f04]"))
+    np.testing.assert_allclose(fits[1].params, fits[0].params, rtol=1e-9)
+    np.testing.assert_allclose(fits[1].bse, fits[0].bse, rtol=1e-9)
+
+
 @pytest.mark.parametrize("cov_type", ["nonrobust", "HC1", "HC2", "cluster"])
 def test_covariances_of_a_constrained_fit(monkeypatch, cov_type):
     """One coefficient for two columns is that of their sum."""

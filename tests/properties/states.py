@@ -16,6 +16,7 @@ import glmclf
 
 UNIT = 1024.0  # by which a law rescales a column; a power of two costs no digit
 REFUSALS = (ValueError, NotImplementedError, AttributeError, TypeError)  # of ours, and of nothing that is below
+FEW = 20  # estimates of which all pairs are compared
 BELOW = (np.linalg.LinAlgError, UnicodeError)  # ValueErrors that are no words of ours
 LEFT_OUT = {
     # what is of the table and not of the fit, what draws, and what counts rows
@@ -113,7 +114,7 @@ def _numbers(thing: Any, at: tuple[Any, ...], deep: int) -> Iterator[tuple[tuple
             yield from _numbers(thing.params, (*at, "params"), 0)
             return
         for name, ask in inside(thing).items():
-            if name != "repr":
+            if name != "repr" and not (name == "contrasts()" and len(thing) > FEW):
                 yield from _numbers(answer(ask, deep - 1), (*at, name), 0)
     elif getattr(thing, "statistic", None) is not None:
         for name in ("statistic", "pvalue", "df_denom", "effect"):

@@ -192,3 +192,13 @@ def test_options_of_features_go_with_them(table):
         without.params, NaiveBayes.from_formula("k ~ f", counts, families={"f": "poisson"}, smoothing=1.0).fit().params)
     with pytest.raises(DataError, match="two or more"):
         large.refit(". ~ . - v - w")
+
+
+@pytest.mark.parametrize("options", [{"families": "poisson"}, {"multinomial": "all"}])
+def test_options_for_all_features_are_of_those_of_the_new_formula(options):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.poisson(2.0, (60, 4)), columns=["c", "d", "e", "f"]).assign(k=rng.choice(["u", "v"], 60))
+    res = NaiveBayes.from_formula("k ~ c + d + e", data, **options).fit()
+    for right in ("c + d", "c + d + e + f", "d + f"):
+        known = NaiveBayes.from_formula(f"k ~ {right}", data, **options).fit()
+        np.testing.assert_array_equal(res.refit(f"k ~ {right}").params, known.params)

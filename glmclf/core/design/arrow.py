@@ -270,6 +270,14 @@ class ArrowColumns(FactorColumns):
             return np.concatenate([np.einsum("ij,ij->i", a @ M, a) for a in self._expanded_parts()])
         return self.forms(M, 1)[:, 0, 0]
 
+    def uses(self, columns: ndarray) -> ndarray:
+        """Mask of the rows in which one of some columns, a mask (k,), is not zero."""
+        found = self.border.uses(columns[self.layout.border])
+        for slot in self.slots:
+            there = np.where(slot.places >= 0, columns[slot.places], False)[self.codes]
+            found |= there if slot.numbers is None else there & (slot.numbers != 0)
+        return found
+
     def _expanded_parts(self) -> Any:
         step = max(1, 2**20 // self.shape[1])
         return (self.expanded(slice(i, i + step)) for i in range(0, self.shape[0], step))

@@ -69,7 +69,7 @@ def apart(X: Columns, Z: ndarray) -> ndarray:
     if isinstance(X, ArrowColumns):
         return _apart_of_levels(X, Z)
     k, both = X.shape[1], beside(X, Z)
-    G = both.gram(np.ones(X.shape[0]))
+    G = np.asarray(both.gram(np.ones(X.shape[0])))
     scale = np.sqrt(np.diag(G))
     scale[scale == 0] = 1.0
     G /= np.outer(scale, scale)

@@ -48,6 +48,10 @@ class Dense:
     def __matmul__(self, b: ndarray) -> ndarray:
         return self.X @ b if b.ndim == 1 else (b.T @ self.X.T).T
 
+    def uses(self, columns: ndarray) -> ndarray:
+        """Mask of the rows in which one of some columns, a mask (k,), is not zero."""
+        return (self.X[:, columns] != 0).any(axis=1)
+
     def lengths(self, T: ndarray) -> ndarray:
         """Squared lengths of the rows of X T, (n,)."""
         Z = self.X @ T

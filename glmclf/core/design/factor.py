@@ -312,6 +312,14 @@ class FactorColumns:
                 out += values if other is part else 2.0 * values
         return out
 
+    def uses(self, columns: ndarray) -> ndarray:
+        """Mask of the rows in which one of some columns, a mask (k,), is not zero."""
+        found = (self.D[:, columns[self.at]] != 0).any(axis=1)
+        for part in self.coded:
+            there = (part.of_cells(np.eye(part.width)[:, columns[part.at]]) != 0).any(axis=1)[part.codes]
+            found |= there if part.numbers is None else there & (part.numbers != 0)
+        return found
+
     def times(self, u: ndarray) -> ndarray:
         """X' u, (k,) or (k, q)."""
         if u.ndim == 2:

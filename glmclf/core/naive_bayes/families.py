@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+from numpy import ndarray
+
 from glmclf.core.naive_bayes.family import (
     ClassLogs,
     ClassSquares,
@@ -10,12 +15,14 @@ from glmclf.core.naive_bayes.family import (
     Estimates,
     Family,
     Fitted,
+    SparseSums,
     Statistics,
     Violation,
     ZeroCell,
 )
 from glmclf.core.naive_bayes.gaussian import FittedGaussian, FittedPooledGaussian, GaussianFamily
 from glmclf.core.naive_bayes.positive import Exponential, FittedExponential, FittedGamma, FittedPoisson, Gamma, Poisson
+from glmclf.core.naive_bayes.sparse import FittedSparseBernoulli, FittedSparsePoisson, SparseBernoulli, SparsePoisson
 from glmclf.core.naive_bayes.tables import Bernoulli, Categorical, FittedMultinomial, FittedTable, MultinomialFamily
 
 __all__ = [
@@ -43,7 +50,13 @@ __all__ = [
     "FittedMultinomial",
     "FittedTable",
     "MultinomialFamily",
+    "FittedSparseBernoulli",
+    "FittedSparsePoisson",
+    "SparseBernoulli",
+    "SparsePoisson",
+    "SparseSums",
     "FAMILY_CLASSES",
+    "OUTSIDE",
 ]
 
 FAMILY_CLASSES: dict[str, type[Family]] = {
@@ -54,4 +67,15 @@ FAMILY_CLASSES: dict[str, type[Family]] = {
     "poisson": Poisson,
     "exponential": Exponential,
     "gamma": Gamma,
+}
+
+# which values are those that the reason of a `Violation` is about
+OUTSIDE: dict[str, Callable[[ndarray], ndarray]] = {
+    "infinite values": np.isinf,
+    "negative values": lambda v: v < 0,
+    "negative counts": lambda v: v < 0,
+    "values that are not positive": lambda v: v <= 0,
+    "values other than 0 and 1": lambda v: (v != 0) & (v != 1) & ~np.isnan(v),
+    "values that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
+    "counts that are not whole numbers": lambda v: np.isfinite(v) & (v != np.floor(v)),
 }

@@ -16,12 +16,13 @@ Barndorff-Nielsen (1978), Information and Exponential Families; Chan, Golub & Le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy import ndarray
 from numpy.random import Generator
+from scipy.special import gammaln
 
 from glmclf.core.numerics import special as gammas
 from glmclf.core.rows.summed import Summed
@@ -82,8 +83,39 @@ class ClassSums(Summed):
         return ClassSums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
 
 
+class _ByColumn:
+    """Statistics that are arrays (K, p), of many features."""
+
+    def column(self, j: int) -> Self:
+        """Statistics of feature j alone."""
+        return type(self)(*(getattr(self, f.name)[:, j : j + 1] for f in fields(self)))  # type: ignore[arg-type]
+
+    def beside(self, other: Self) -> Self:
+        """Statistics of the features of both, side by side."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+
 @dataclass(frozen=True)
-class ClassSquares:
+class SparseSums(_ByColumn, Summed):
+    """Rows, sums of T and of log h(x), by class and feature.
+
+    Attributes
+    ----------
+    n, sums, base : (K, p) ndarrays
+    """
+
+    n: ndarray
+    sums: ndarray
+    base: ndarray
+
+    def together(self) -> SparseSums:
+        """Statistics of all classes as one."""
+        return SparseSums(*(a.sum(axis=0, keepdims=True) for a in (self.n, self.sums, self.base)))
+
+
+@dataclass(frozen=True)
+class ClassSquares(_ByColumn):
     """Rows, mean and sum of squares about the mean, by class. `+` merges by Chan, Golub & LeVeque's formula.
 
     Attributes
@@ -109,16 +141,6 @@ class ClassSquares:
         mean = (ratio(self.n, n) * self.mean).sum(axis=0)
         squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
         return ClassSquares(n[None], mean[None], squares[None])
-
-    def column(self, j: int) -> ClassSquares:
-        """Statistics of feature j alone."""
-        at = slice(j, j + 1)
-        return ClassSquares(self.n[:, at], self.mean[:, at], self.squares[:, at])
-
-    def beside(self, other: ClassSquares) -> ClassSquares:
-        """Statistics of the features of both, side by side."""
-        pairs = [(getattr(self, a), getattr(other, a)) for a in ("n", "mean", "squares")]
-        return ClassSquares(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
 
 @dataclass(frozen=True)
@@ -151,7 +173,7 @@ class ClassLogs:
         return ClassLogs(n, mean, (self.excess + between).sum(axis=0))
 
 
-Statistics = ClassSums | ClassSquares | ClassLogs
+Statistics = ClassSums | SparseSums | ClassSquares | ClassLogs
 
 
 def _arrays(logs: ClassLogs) -> tuple[ndarray, ndarray, ndarray]:
@@ -161,6 +183,34 @@ def _arrays(logs: ClassLogs) -> tuple[ndarray, ndarray, ndarray]:
 def ratio(part: ndarray, whole: ndarray) -> ndarray:
     """Ratio part / whole, 0 where both are 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast_shapes(part.shape, whole.shape)), where=whole > 0)
+
+
+def is_sparse(values: Any) -> bool:
+    """Whether values are a scipy.sparse array."""
+    return hasattr(values, "tocsr")
+
+
+def log_factorials(X: Any) -> tuple[ndarray, ndarray, ndarray]:
+    """log x! of the entries of a csr array that are above 1, whose it is not 0, with their rows and columns."""
+    entry = np.flatnonzero(X.data > 1)
+    rows = np.searchsorted(X.indptr, entry, side="right") - 1
+    return gammaln(X.data[entry].astype(float) + 1), rows, X.indices[entry]
+
+
+def log_factorials_of_rows(X: Any) -> ndarray:
+    """Sum of log x! over each row of a csr array, (n,)."""
+    values, rows, _ = log_factorials(X)
+    return np.bincount(rows, values, minlength=X.shape[0])
+
+
+def rows_of(X: Any, entries: ndarray) -> ndarray:
+    """Rows that have some of the entries of a csr array (a mask)."""
+    return np.unique(np.searchsorted(X.indptr, np.flatnonzero(entries), side="right") - 1)
+
+
+def written_out(values: Any) -> Any:
+    """A block of rows as an array, for what has a number for each row and column."""
+    return values.toarray() if is_sparse(values) else values
 
 
 def observed_rows(x: ndarray, y: ndarray, w: ndarray | None) -> tuple[ndarray, ndarray, ndarray | None]:
@@ -196,17 +246,23 @@ class Family:
     ----------
     name : str
     p : int
-        Features: 1, but for `GaussianFamily`.
+        Features: 1, but for families `by_column`.
     width : int
         Length m of T.
     free : int
         Parameters a class and feature.
+    kind : type
+        Its statistics.
+    by_column : bool
+        Whether values are (n, p) matrices of p features.
     """
 
     name: str
     p: int = 1
     width: int = 1
     free: int = 1
+    kind: ClassVar[Any] = ClassSums
+    by_column: ClassVar[bool] = False
 
     def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> Any:
         """Additive statistics of a block of rows, by class.

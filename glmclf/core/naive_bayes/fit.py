@@ -23,6 +23,7 @@ from numpy.random import Generator
 
 from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.families import Defect, Family, Fitted, GaussianFamily, Statistics, ZeroCell
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.core.numerics.softmax import log_softmax
 from glmclf.core.rows.blocks import Blocks
@@ -130,7 +131,12 @@ def _rows(groups: Sequence[Family], values: Sequence[Any], n_threads: int | None
 
 def _size(groups: Sequence[Family], values: Sequence[Any]) -> int:
     """Number of rows of a block that stays in a cache."""
-    return chunk(sum(max(family.p, _width(v)) for family, v in zip(groups, values)))
+    return chunk(int(sum(_filled(v) if is_sparse(v) else max(f.p, _width(v)) for f, v in zip(groups, values))))
+
+
+def _filled(X: Any) -> float:
+    """Entries in a row of a csr array; its rows are cut in blocks of many, each of which has a sum for each column."""
+    return 1.0 + X.nnz / max(X.shape[0], 1) / CHUNKS_PER_BLOCK
 
 
 def _record(groups: Sequence[Family], K: int, *block: Any) -> Record:
@@ -381,7 +387,7 @@ class NaiveBayesFit:
             values = np.empty((len(y), *parts[0].shape[1:]), dtype=parts[0].dtype)
             for r, part in zip(rows, parts):
                 values[r] = part
-            drawn.extend(values.T if isinstance(fitted.family, GaussianFamily) else [values])
+            drawn.extend(values.T if fitted.family.by_column else [values])
         return drawn
 
     def alone(self, feature: int) -> NaiveBayesFit:
@@ -404,9 +410,9 @@ class NaiveBayesFit:
         """Family and statistics of one feature."""
         g = int(np.searchsorted(self.starts, feature, side="right")) - 1
         family, statistics = self.families[g], self.statistics[g]
-        if isinstance(family, GaussianFamily):
+        if family.by_column:
             at = feature - self.starts[g]
-            return replace(family, p=1), statistics.column(at)  # type: ignore[union-attr]
+            return replace(family, p=1), statistics.column(at)  # type: ignore[union-attr, type-var]
         return family, statistics
 
     # the implied logit
@@ -418,7 +424,8 @@ class NaiveBayesFit:
     def coefficients(self) -> ndarray:
         """Coefficients of the log-odds, (K-1, M)."""
         out = np.empty((self.K - 1, self.M))
-        out[:, 0] = self.log_priors[1:] - self.log_priors[0] + self.intercept_parts().sum(axis=1)
+        with np.errstate(invalid="ignore"):  # parts that are infinite in both directions
+            out[:, 0] = self.log_priors[1:] - self.log_priors[0] + self.intercept_parts().sum(axis=1)
         for fitted, span in self._spans():
             out[:, span] = fitted.contrasts()[1].reshape(self.K - 1, -1)
         return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -45,6 +46,9 @@ class GaussianFamily(Family):
     pooled: bool = False
     divisor: str = "mle"
     name: str = field(default="gaussian", init=False)
+
+    kind: ClassVar[Any] = ClassSquares
+    by_column: ClassVar[bool] = True
 
     @property
     def width(self) -> int:  # type: ignore[override]

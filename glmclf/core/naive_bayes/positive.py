@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -205,6 +205,7 @@ class Gamma(Family):
     """
 
     name: str = field(default="gamma", init=False)
+    kind: ClassVar[Any] = ClassLogs
     width = 2
     free = 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -20,10 +21,14 @@ from glmclf.core.naive_bayes.family import (
     ZeroCell,
     class_total,
     indicator,
+    is_sparse,
+    log_factorials_of_rows,
     nonempty,
     not_finite,
     observed_rows,
     ratio,
+    rows_of,
+    written_out,
 )
 
 
@@ -232,9 +237,9 @@ class MultinomialFamily(Family):
     def free(self) -> int:  # type: ignore[override]
         return self.levels - 1
 
-    def statistics(self, values: ndarray, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
-        X, y, w = observed_rows(values, y, w)
-        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, _arrangements(X), w, K))
+    def statistics(self, values: Any, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
+        X, y, w = (_floats(values), y, w) if is_sparse(values) else observed_rows(values, y, w)
+        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, arrangements(X), w, K))
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
@@ -244,7 +249,13 @@ class MultinomialFamily(Family):
         empty = np.flatnonzero(statistics.sums.sum(axis=1) == 0)
         return [] if smoothing > 0 else [Defect("no observed value in a class", 0, int(k)) for k in empty]
 
-    def violations(self, values: ndarray) -> list[Violation]:
+    def violations(self, values: Any) -> list[Violation]:
+        if is_sparse(values):
+            x = values.data
+            return nonempty(
+                Violation(rows_of(values, x < 0), "negative counts"),
+                Violation(rows_of(values, x != np.floor(x)), "counts that are not whole numbers"),
+            )
         X = np.asarray(values, dtype=float)
         fraction = (X != np.floor(X)) & np.isfinite(X)
         return nonempty(
@@ -254,9 +265,15 @@ class MultinomialFamily(Family):
         )
 
 
-def _arrangements(X: ndarray) -> ndarray:
+def arrangements(X: Any) -> ndarray:
     """Log of the multinomial coefficient, log(m! / prod x!), of each row."""
-    return gammaln(X.sum(axis=1) + 1) - gammaln(X + 1).sum(axis=1)
+    factors = log_factorials_of_rows(X) if is_sparse(X) else gammaln(X + 1).sum(axis=1)
+    return gammaln(X.sum(axis=1) + 1) - factors
+
+
+def _floats(X: Any) -> Any:
+    """A csr array of float64."""
+    return X.astype(float, copy=False)
 
 
 @dataclass(frozen=True)
@@ -271,8 +288,10 @@ class FittedMultinomial(Fitted):
         """Probabilities of the cells, (K, L)."""
         return self.cells / self.n
 
-    def _counts(self, values: ndarray) -> tuple[ndarray, ndarray]:
+    def _counts(self, values: Any) -> tuple[Any, ndarray]:
         """Counts with 0 in missing rows, and a mask of the rows observed."""
+        if is_sparse(values):
+            return _floats(values), np.ones(values.shape[0], dtype=bool)
         X = np.asarray(values, dtype=float)
         seen = ~np.isnan(X).any(axis=1)
         return (X if seen.all() else np.where(seen[:, None], X, 0.0)), seen
@@ -280,13 +299,13 @@ class FittedMultinomial(Fitted):
     def log_density(self, values: ndarray) -> ndarray:
         X, _ = self._counts(values)
         zero = self.cells == 0
-        out = X @ np.log(np.where(zero, 1.0, self.theta)).T + _arrangements(X)[:, None]
+        out = X @ np.log(np.where(zero, 1.0, self.theta)).T + arrangements(X)[:, None]
         if zero.any():
             out[X @ zero.T.astype(float) > 0] = -np.inf
         return out
 
-    def statistic(self, values: ndarray) -> ndarray:
-        X, seen = self._counts(values)
+    def statistic(self, values: Any) -> ndarray:
+        X, seen = self._counts(written_out(values))
         return np.where(seen[:, None], X, np.nan)[:, None]
 
     def natural(self) -> tuple[ndarray, ndarray]:
@@ -317,6 +336,13 @@ class FittedMultinomial(Fitted):
     def score_variance(self, values: ndarray) -> ndarray:
         X, _ = self._counts(values)
         m = X.sum(axis=1)
+        if is_sparse(X):  # sum of (x - m theta)^2/(n theta) over the cells that are not 0, of x^2, x and 1 apart
+            zero = (self.cells == 0).T.astype(float)
+            squares = X.multiply(X).tocsr() @ np.nan_to_num(self._inverse, nan=0.0).T
+            never = X @ zero
+            out = squares - (2 * m[:, None] * (m[:, None] - never) - m[:, None] ** 2) / self.n[:, 0]
+            out[never > 0] = np.nan
+            return out
         out = np.empty((len(X), self.K))
         for k in range(self.K):
             # a zero cell matters to the rows that have a count in it
@@ -326,8 +352,8 @@ class FittedMultinomial(Fitted):
             out[(X[:, zero] > 0).any(axis=1), k] = np.nan
         return out
 
-    def influence(self, values: ndarray, y: ndarray) -> ndarray:
-        X, seen = self._counts(values)
+    def influence(self, values: Any, y: ndarray) -> ndarray:
+        X, seen = self._counts(written_out(values))
         psi = np.zeros((len(X), 1, self.family.levels + 1))
         psi[:, 0, 1:] = X * (self.n * self._inverse)[y] - X.sum(axis=1)[:, None]
         psi[~seen] = 0.0

@@ -27,9 +27,7 @@ from glmclf.caching import cached_property
 from glmclf.core.numerics.cholesky import CholeskyFactor, scale_of
 
 MAX_DENSE_BYTES = 2**31  # of an array of all pairs of parameters that is made unasked
-ROWS_AT_ONCE = 2**22  # entries of rows of a matrix that are made at a time
 MAX_CONDITION_OF_FORM = 1e10  # of the small matrix of a quadratic form, above which it may have no digit
-POWER_STEPS = 30  # of the power method for a condition, which need not have a digit
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +149,6 @@ class SymmetricMatrix:
         scalar = tuple(0 if isinstance(i, int | np.integer) else slice(None) for i in (rows, columns))
         return found[scalar]
 
-    def quadratic(self, R: ndarray) -> ndarray:
-        """Quadratic forms r' V r of rows of R (J, p), (J,)."""
-        step = max(1, ROWS_AT_ONCE // max(len(self), 1))
-        parts = [np.einsum("ij,ij->i", r @ self, r) for r in (R[i : i + step] for i in range(0, len(R), step))]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
 
 def check_dense(p: int) -> None:
     """Refuse an array of all pairs of so many parameters.
@@ -215,10 +207,16 @@ class ArrowMatrix(SymmetricMatrix):
         C = levels[:, :, None] * np.eye(levels.shape[1])
         return cls(layout, np.diag(border), np.zeros((*levels.shape, len(border))), C)
 
-    def __add__(self, other: ArrowMatrix) -> ArrowMatrix:
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, ndarray):
+            return np.asarray(self) + other
         return ArrowMatrix(self.layout, self.A + other.A, self.B + other.B, self.C + other.C)
 
-    def __sub__(self, other: ArrowMatrix) -> ArrowMatrix:
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, ndarray):
+            return np.asarray(self) - other
         return ArrowMatrix(self.layout, self.A - other.A, self.B - other.B, self.C - other.C)
 
     def __mul__(self, c: float) -> ArrowMatrix:
@@ -274,15 +272,6 @@ class ArrowMatrix(SymmetricMatrix):
     def factor(self) -> ArrowFactor:
         """Block elimination of the matrix; LinAlgError where it is not positive definite to rounding."""
         return ArrowFactor(self)
-
-    def norm1(self, scale: ndarray) -> float:
-        """Largest column sum of absolute values, after scaling by a diagonal matrix from both sides."""
-        border, levels = self.layout.gather(scale)
-        B = np.abs(self.B) * levels[:, :, None] * border
-        A = np.abs(self.A) * border * border[:, None]
-        C = np.abs(self.C) * levels[:, :, None] * levels[:, None, :]
-        top = A.sum(axis=0) + B.sum(axis=(0, 1))
-        return float(max(top.max(initial=0.0), (B.sum(axis=2) + C.sum(axis=1)).max(initial=0.0)))
 
 
 def of_equations(parts: Mapping[tuple[int, int], ArrowMatrix], q: int) -> ArrowMatrix:
@@ -373,25 +362,6 @@ class ArrowFactor:
     def root(self) -> ndarray:
         """Root T with M^-1 = T T', an array (p, p), where that is not too large."""
         return CholeskyFactor(np.asarray(self.matrix)).root
-
-    @property
-    def rcond(self) -> float:
-        """Smallest over largest eigenvalue of the scaled matrix, by the power method."""
-        scale = self.scale
-
-        def largest(product: Any) -> float:
-            v = np.cos(np.arange(len(scale)) + 1.0)
-            size = 0.0
-            for _ in range(POWER_STEPS):
-                v = v / np.linalg.norm(v)
-                v, before = product(v), size
-                size = float(np.linalg.norm(v))
-                if abs(size - before) <= 1e-2 * size:
-                    break
-            return size
-
-        top = largest(lambda v: scale * (self.matrix @ (scale * v)))
-        return 1.0 / (top * largest(lambda v: self.solve(v / scale) / scale))
 
     def exceeds(self, least: float) -> bool:
         """Whether the matrix leaves the digits that a reciprocal condition of `least` would.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from glmclf.caching import cached_property
 from glmclf.checks import check_truths, truth_options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +48,7 @@ def under_usual_errors(cls: type[C]) -> type[C]:
             setattr(cls, name, usual(member))
         elif isinstance(member, property):
             setattr(cls, name, property(usual(member.fget), doc=member.__doc__))  # type: ignore[type-var]
-        elif isinstance(member, functools.cached_property):
+        elif isinstance(member, cached_property):
             member.func = usual(member.func)
     return cls
 

@@ -37,6 +37,8 @@ MIN_BALL_SHARE = 1e-3  # distance of a point to its nearest facet, over its leng
 MAX_CENTRING_STEPS = 50  # Newton steps to the centre of a cone
 FACET_STEP_SHARE = 0.99  # share of the way to a facet that a member of the cone is moved
 METRIC_RIDGE = 1e-13  # share of a metric's diagonal that is added to it
+MIN_NUMBERS_TO_CLIMB = 2**20  # numbers of facets from which a program takes longer than steps of affine scaling
+MAX_CLIMBS, CLIMBING_STEPS, CLIMBING_SHARE = 100, 5, 0.9  # questions, steps for each, share of the way to a facet
 MAX_PRODUCT_NUMBERS = 2**23  # numbers of a product with all facets that are formed at once
 MAX_SPREADING_ROUNDS, MAX_REFINEMENTS = 4, 6  # changes of coordinates, programs solved again for a correction
 EXTRA_PROGRAM_ROUNDS = 6  # rounds of a decision about rows at most, beside one for each coordinate of a direction
@@ -183,7 +185,7 @@ class RecessionCone:
         T = largest_one(T)
         _, first, of = np.unique(np.round(T, DIRECTION_DECIMALS) + 0.0, axis=0, return_index=True, return_inverse=True)
         T, noise = T[first], noise[first]
-        known = self._known(T, noise)
+        known = self._known(T, noise, deadline)
         found, late = np.full(len(T), np.nan), np.zeros(len(T), dtype=bool)
         for i, (t, e, k) in enumerate(zip(T, noise, known, strict=True)):
             deadline.tell(i, len(T))
@@ -248,7 +250,7 @@ class RecessionCone:
         self._rays.append(x)
         return True
 
-    def _known(self, T: ndarray, noise: ndarray) -> ndarray:
+    def _known(self, T: ndarray, noise: ndarray, deadline: Deadline) -> ndarray:
         """Whether rows t of T take values t'x > 0, and < 0, in the cone, (q, 2): 1, 0, or NaN where that is left to a
         program. Members of the cone show that they do; a row that is a facet is nowhere negative."""
         known = np.full((len(T), 2), np.nan)
@@ -269,7 +271,32 @@ class RecessionCone:
         for start in range(0, len(asked), step):
             some = asked[start : start + step]
             look(some, self._ends(T[some]))
+        if self.facets.size >= MIN_NUMBERS_TO_CLIMB:
+            unknown = np.argwhere(np.isnan(known[asked]))
+            for i, side in np.column_stack([asked[unknown[:, 0]], unknown[:, 1]])[:MAX_CLIMBS].tolist():
+                if np.isnan(known[i, side]) and not deadline.is_over:
+                    member = self._climbed((1.0 - 2.0 * side) * T[i], float(least[i, 0]))
+                    look(np.flatnonzero(np.isnan(known).any(axis=1)), member[:, None])
         return known
+
+    def _climbed(self, t: ndarray, enough: float) -> ndarray:
+        """A member of the cone with t'x > `enough` where a few steps of affine scaling lead to one (Dikin 1967), each
+        along H^-1 t for the metric H about the last; else where they end."""
+        x = np.eye(len(t))[0]
+        for _ in range(CLIMBING_STEPS):
+            if t @ x > enough:
+                break
+            G = self.facets / (self.facets @ x)[:, None]
+            metric = _factor_of_metric(G)
+            if metric is None:
+                break
+            way = cho_solve(metric, t, check_finite=False)
+            new = x + CLIMBING_SHARE * way / max(-float((G @ way).min()), np.finfo(float).tiny)
+            new = new / np.abs(new).max()
+            if not np.isfinite(new).all() or (self.facets @ new).min() <= 0:
+                break
+            x = new
+        return x
 
     def _ends(self, T: ndarray) -> ndarray:
         """Members of the cone, (r, .), as far from the first axis as the facets allow, towards where t'x rises and
@@ -292,14 +319,7 @@ class RecessionCone:
         """Cholesky factor of the metric of Dikin's ellipsoid about the first axis, with a little more on its diagonal,
         as it only gives directions to members; None where rounding leaves no factor."""
         gain = self.facets[:, 0]
-        if not gain.min() > 0:
-            return None
-        G = self.facets / gain[:, None]
-        H = G.T @ G
-        try:
-            return cho_factor(H + np.diag(METRIC_RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
-        except np.linalg.LinAlgError:
-            return None
+        return _factor_of_metric(self.facets / gain[:, None]) if gain.min() > 0 else None
 
     def _is_facet(self, T: ndarray, noise: ndarray) -> ndarray:
         """Whether rows of T are facets but for their noise: looked up by one combination of their entries."""
@@ -342,6 +362,15 @@ class RecessionCone:
     def extreme(self) -> ndarray:
         """Facets without those that other facets imply, where these are easily found."""
         return self.facets[extreme_rows(self.facets)]
+
+
+def _factor_of_metric(G: ndarray) -> Any:
+    """Cholesky factor of G'G with a little more on its diagonal; None where rounding leaves no factor."""
+    H = G.T @ G
+    try:
+        return cho_factor(H + np.diag(METRIC_RIDGE * (np.diag(H) + np.trace(H) / len(H))), check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
 
 
 def extreme_rows(facets: ndarray) -> ndarray:

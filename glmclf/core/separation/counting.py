@@ -24,11 +24,13 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import CodedColumns, FactorColumns
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import from_basis
-from glmclf.core.fit.estimate import Estimate, RankDeficiency
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.restricted import Restricted
 from glmclf.core.fit.solvers.loop import CONVERGED
+from glmclf.core.fit.warm_start import separation_loglik
 from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import linear
 from glmclf.core.rows.summed import Summed
 from glmclf.core.separation import stream
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
@@ -98,15 +100,29 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
         return None
     gone, cone = found
     size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
-    theta = np.zeros(size) if start is None else start
+    theta, enough = np.zeros(size) if start is None else start, separation_loglik(objective, size)
     if cone is None:
-        return CountedRows(gone, None, theta)
+        return CountedRows(gone, None, estimate("irls", objective, theta, warm=False, enough=enough).theta)
     try:
-        rest = limit_estimate("irls", objective, cone, None, theta, gone)
+        rest = limit_estimate("irls", objective, cone, None, theta, gone, enough=enough)
     except RankDeficiency:  # rows that are decided were all that told columns apart
         return CountedRows(gone, None, theta + FAR * cone.direction)
-    far = from_basis(rest.basis, rest.fit.theta) + FAR * cone.direction
-    return CountedRows(gone, cone if _proves(rest) else None, far, rest.fit.iterations)
+    near = _far(objective, from_basis(rest.basis, rest.fit.theta), cone.direction)
+    return CountedRows(gone, cone if _proves(rest) else None, near, rest.fit.iterations)
+
+
+def _far(objective: Objective, theta: ndarray, direction: ndarray) -> ndarray:
+    """Parameters so far from theta along a direction that it decides the rows that it moves, whatever theta says."""
+    X, y, m, *_ = objective.blocks.arrays
+    if objective.blocks.streamed or not np.isfinite(theta).all():
+        return theta + FAR * direction
+    k, seen = X.shape[1], seen_outcomes(y, m, objective.likelihood.n_eta + 1)
+    ahead = []  # what the outcomes that rows showed gain over each other
+    for b in (theta, direction):
+        eta = np.column_stack([np.zeros(len(seen)), linear(X, b.reshape(k, -1, order="F"))])
+        ahead.append(eta[np.arange(len(seen)), seen.argmax(axis=1)][:, None] - eta)
+    against = ~seen & (ahead[0] < 0) & (ahead[1] > 0)
+    return theta + max(FAR, 2.0 * float((-ahead[0][against] / ahead[1][against]).max(initial=0.0))) * direction
 
 
 def _counted(objective: Objective) -> tuple[ndarray, SimplicialCone | ProductCone | None] | None:
@@ -463,7 +479,7 @@ def _columns(X: Columns) -> tuple[Any, ndarray]:
 
 def _is_of_indicators(part: CodedColumns) -> bool:
     """Whether the columns of a part are indicators of levels, or those times numbers: not of sum coding, say."""
-    return part.table is None and not getattr(part, "opposite", False)
+    return part.table is None and not part.opposite
 
 
 def _coded(part: CodedColumns) -> tuple[Any, ndarray]:

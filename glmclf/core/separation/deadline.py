@@ -27,6 +27,11 @@ class Deadline:
             raise OutOfTime
         return left
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return time.monotonic() >= self._start + self._seconds
+
     def tell(self, done: int, of: int) -> None:
         """Say once, after a while, how many of the questions are answered."""
         if not self._told and time.monotonic() - self._start > SECONDS_BEFORE_WORD:

@@ -210,6 +210,17 @@ def is_sparse(value: Any) -> bool:
     return hasattr(value, "tocsr")
 
 
+def sparse_table(value: Any) -> tuple[Any, list[str], pd.Index] | None:
+    """A table of pandas' sparse columns as a csr array, its columns' names and its index; None for anything else."""
+    if not isinstance(value, pd.DataFrame) or not value.shape[1]:
+        return None
+    if not all(isinstance(dtype, pd.SparseDtype) for dtype in value.dtypes.unique()):
+        return None
+    names = column_names(value)
+    check_columns(value.shape, names)
+    return sparse_numbers(value.sparse.to_coo(), "exog"), names, value.index
+
+
 def column_names(frame: pd.DataFrame) -> list[str]:
     """Names of a table's columns as text."""
     return [".".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]

@@ -20,6 +20,7 @@ from glmclf.data.design.arrays import ArrayDesign
 from glmclf.data.design.design import Design, TableDesign
 from glmclf.data.design.feature_design import FeatureDesign
 from glmclf.data.design.records import VERSION, check_version
+from glmclf.data.design.sparse_features import SparseFeatureDesign
 from glmclf.data.formula import expressions
 from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.factors import Expression
@@ -27,7 +28,12 @@ from glmclf.data.formula.rowwise import check_closed
 from glmclf.data.transforms.basis import TRANSFORMS
 from glmclf.errors import DataError, FormulaError
 
-DESIGNS: dict[str, Any] = {"formula": Design, "features": FeatureDesign, "arrays": ArrayDesign}
+DESIGNS: dict[str, Any] = {
+    "formula": Design,
+    "features": FeatureDesign,
+    "arrays": ArrayDesign,
+    "sparse features": SparseFeatureDesign,
+}
 # What a transform remembers once its training rows are gone; anything else in a file is refused.
 STATES = {
     "bs": {"_degree", "_all_knots"},

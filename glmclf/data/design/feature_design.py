@@ -15,6 +15,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import check_choice
+from glmclf.core.naive_bayes.family import is_sparse, written_out
 from glmclf.core.naive_bayes.gaussian import chunk
 from glmclf.data.derivatives.design import refuse_variable
 from glmclf.data.design.arrays import Dropped, array_columns, column_names, is_frame, rows_by_place
@@ -159,20 +160,21 @@ class FeatureValues:
     Attributes
     ----------
     values : list of ndarrays
-        One a feature: (n,) numbers with NaN, (n,) codes with -1, (n, cells) counts.
+        One a feature: (n,) numbers with NaN, (n,) codes with -1, (n, cells) counts. Of a scipy.sparse array csr arrays
+        of neighbouring columns of a family.
     """
 
-    values: list[ndarray]
+    values: list[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows, and of columns if the features were side by side."""
-        return len(self.values[0]), sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
+        return self.values[0].shape[0], sum(1 if v.ndim == 1 else v.shape[1] for v in self.values)
 
     @property
     def block_size(self) -> int:
         """Number of rows that stay in a cache."""
-        return chunk(self.shape[1])
+        return chunk(max(1, sum(v.nnz // max(v.shape[0], 1) if is_sparse(v) else v[:1].size for v in self.values)))
 
     def __getitem__(self, rows: Any) -> FeatureValues:
         return self.subset(rows)
@@ -183,7 +185,8 @@ class FeatureValues:
 
     def toarray(self) -> ndarray:
         """The features side by side, NaN where missing."""
-        return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in self.values])
+        values = [written_out(v) for v in self.values]
+        return np.column_stack([np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in values])
 
 
 # -------------------------------------------------------------------------------------------------------- design

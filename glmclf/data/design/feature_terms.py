@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.data.design.feature_design import Feature
 from glmclf.data.formula.factors import Expression, Value
 from glmclf.data.table.frame import close_to, quoted
@@ -139,19 +140,28 @@ class Families:
 
     Parameters
     ----------
-    families : dict or None
-        Name of a term, of a column of a term, or of a table's column -> one of `FAMILIES`.
+    families : dict, str or None
+        Name of a term, of a column of a term, or of a table's column -> one of `FAMILIES`; or one for all features.
     pooled : bool
         Gaussian features have one variance for all classes.
     smoothed : bool
         Tables have pseudo-counts, so that levels without rows have a probability.
     """
 
-    def __init__(self, families: Mapping[str, str] | None, pooled: bool, smoothed: bool = False):
-        if families is not None and not isinstance(families, Mapping):
-            raise TypeError(f'families= is a dict such as {{"x": "poisson"}}, found {type(families).__name__}.')
-        self.asked, self.pooled, self._used = dict(families or {}), pooled, set[str]()
-        self.smoothed = smoothed
+    def __init__(self, families: Mapping[str, str] | str | None, pooled: bool, smoothed: bool = False):
+        if isinstance(families, str):
+            check_choice("families", families, FAMILIES)
+        elif families is not None and not isinstance(families, Mapping):
+            raise TypeError(
+                f'families= is a dict such as {{"x": "poisson"}}, or one for all features, found '
+                f"{type(families).__name__}."
+            )
+        self.every = families if isinstance(families, str) else None
+        self.asked: dict[Any, str] = {} if isinstance(families, str) else dict(families or {})
+        self.pooled, self.smoothed, self._used = pooled, smoothed, set[Any]()
+        self._by_parts: dict[frozenset[str], list[Any]] = {}
+        for name in self.asked:
+            self._by_parts.setdefault(frozenset(_squeezed(part) for part in str(name).split(":")), []).append(name)
         for name, family in self.asked.items():
             if family == "multinomial":
                 given = _given(name, family)
@@ -161,12 +171,11 @@ class Families:
 
     def of(self, name: str, term: Term, columns: tuple[str, ...]) -> str | None:
         """The family asked for, by the most specific name; None for the usual one."""
-        parts = {_squeezed(word) for word in term.words}
-        keys = [key for key in self.asked if key == name]
-        keys += [key for key in self.asked if {_squeezed(part) for part in str(key).split(":")} == parts]
-        keys += [key for key in self.asked if (key,) == columns]
+        keys = [name] if name in self.asked else []
+        keys += self._by_parts.get(frozenset(_squeezed(word) for word in term.words), [])
+        keys += [key for key in columns if len(columns) == 1 and key in self.asked]
         self._used.update(keys)
-        return self.asked[keys[0]] if keys else None
+        return self.asked[keys[0]] if keys else self.every
 
     def check_used(self, features: list[Feature]) -> None:
         """Refuse names that are no feature's."""
@@ -174,11 +183,16 @@ class Families:
             if key in self._used:
                 continue
             inside = [f.name for f in features if len(f.factors) > 1 and (key in f.factors or key in f.columns)]
-            given = _given(key, self.asked[key])
             if inside:
+                given = _given(key, self.asked[key])
                 raise DataError(f'{given}: "{key}" is part of "{inside[0]}", which has one distribution.')
-            near = close_to(str(key), [f.name for f in features]).replace("The columns are", "The features are")
-            raise DataError(f'{given}: no feature "{key}". {near}')
+            self.check_names([f.name for f in features])
+
+    def check_names(self, names: list[str]) -> None:
+        """Refuse names that none of the features used."""
+        for key in self.asked.keys() - self._used:
+            near = close_to(str(key), names).replace("The columns are", "The features are")
+            raise DataError(f'{_given(key, self.asked[key])}: no feature "{key}". {near}')
 
 
 def _given(name: Any, family: Any) -> str:

@@ -42,7 +42,7 @@ from glmclf.data.table.rows import (
 )
 from glmclf.errors import DataError
 
-__all__ = ["BesideArrays", "read_arrays", "read_endog", "read_exog"]
+__all__ = ["BesideArrays", "check_finite", "read_arrays", "read_endog", "read_exog"]
 
 
 def read_arrays(
@@ -89,7 +89,7 @@ def read_arrays(
     beside.leave_out_no_trials()
     X = X if rows.selection is None else X[rows.selection]
     if not clean:
-        _finite(X, names, rows)
+        check_finite(X, names, rows)
     X, names, dropped = leave_out_constant(X, names) if drop_constant else (X, names, None)
     made = beside.respond(response)
     notes = [*no_trials(rows.no_trials), *getattr(made, "notes", [])]
@@ -232,7 +232,8 @@ def _common_index(left: dict[str, pd.Series], left_index: pd.Index | None, X: An
     return index if index is not None else left_index if left_index is not None else pd.RangeIndex(n)
 
 
-def _finite(X: Any, names: list[str], rows: RowMask) -> None:
+def check_finite(X: Any, names: list[str], rows: RowMask) -> None:
+    """Refuse infinite numbers, by column and rows."""
     for j, column in doubtful_columns(X).items():
         infinite = np.isinf(column)
         if infinite.any():

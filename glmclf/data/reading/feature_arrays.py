@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from glmclf.data.formula.factors import not_finite, resolve
 from glmclf.data.reading.arrays import BesideArrays, read_exog
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE
-from glmclf.data.reading.features import FEATURE_MISSING, check_names, code_of, counts_of, read_features_of
+from glmclf.data.reading.features import FEATURE_MISSING, block_of, check_names, code_of, counts_of, read_features_of
 from glmclf.data.reading.settle import Reading
 from glmclf.data.table.frame import Column, as_frame, read_column
 from glmclf.data.table.rows import ReadTable, Respond, RowMask, check_missing_option
@@ -41,8 +41,8 @@ def read_feature_arrays(
     missing: str = "skip",
     extras: Mapping[str, Any] | None = None,
     response: Respond,
-    families: Mapping[str, str] | None = None,
-    multinomial: Sequence[str] | None = None,
+    families: Mapping[str, str] | str | None = None,
+    multinomial: Sequence[str] | str | None = None,
     pooled: bool = False,
     smoothed: bool = False,
 ) -> ReadTable:
@@ -81,7 +81,8 @@ def read_feature_arrays(
     beside = BesideArrays.of(endog, first, index, "drop" if missing in ALONE else missing, extras)
     block = counts_of(multinomial, list(table), [code_of(name) for name in table])
     beside.rows.lose(beside.lost, {} if missing in ALONE else {name: c.missing for name, c in table.items()})
-    reading, dropped = _bound(table, beside, families or {})
+    declared = table if isinstance(families, str) else {*(families or {}), *block_of(multinomial, list(table))}
+    reading, dropped = _bound(table, beside, declared)
     notes: list[str] = []
     words = {code: str(e.bare) for code, e in reading.bound.items()}
     terms = choose_terms([(code,) for code in reading.bound], block, reading.bound, words, notes)
@@ -115,11 +116,11 @@ def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
 
 
 def _bound(
-    table: dict[str, Column], beside: BesideArrays, families: Mapping[str, str]
+    table: dict[str, Column], beside: BesideArrays, declared: Collection[str]
 ) -> tuple[Reading, Dropped | None]:
-    """Columns as factors, less the first of numbers that is constant on the rows that are kept and has no family."""
+    """Columns as factors, less the first of numbers that is constant on the rows that are kept and not declared."""
     rows = beside.rows
-    dropped = _constant(table, rows, families)
+    dropped = _constant(table, rows, declared)
     if dropped is not None and len(table) == 1:
         raise DataError(f'exog has no features: its only column, "{dropped.name}", is constant.')
     features = {name: column for name, column in table.items() if dropped is None or name != dropped.name}
@@ -141,9 +142,9 @@ def _column(reading: Reading, code: str, every: ndarray, all_finite: bool) -> Fa
     return FactorRows(value, keep)
 
 
-def _constant(table: Mapping[str, Column], rows: RowMask, families: Mapping[str, str]) -> Dropped | None:
+def _constant(table: Mapping[str, Column], rows: RowMask, declared: Collection[str]) -> Dropped | None:
     for place, (name, column) in enumerate(table.items()):
-        if name in families:
+        if name in declared:
             continue
         column = column.take(rows.selection)
         if column.kind == "number" and column.missing is None and constant_columns(column.values[:, None]):

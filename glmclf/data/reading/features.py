@@ -42,8 +42,8 @@ def read_features(
     extras: Mapping[str, Any] | None = None,
     response: Respond,
     restricted: bool = False,
-    families: Mapping[str, str] | None = None,
-    multinomial: Sequence[str] | None = None,
+    families: Mapping[str, str] | str | None = None,
+    multinomial: Sequence[str] | str | None = None,
     pooled: bool = False,
     smoothed: bool = False,
     check: Callable | None = None,
@@ -60,10 +60,10 @@ def read_features(
     missing : {"skip", "drop", "raise", "level", "none"}
         "skip": rows without response or weight go, a missing feature stays missing; "level": likewise, and missing is a
         level of categories; the others as in `glmclf.data.reading.read.read_formula`.
-    families : dict, optional
-        Family of a feature by term or column: one of `FAMILIES`. By default bools, and numbers that are all 0 or 1, are
-        bernoulli, labels and ``C()`` categorical, other numbers gaussian.
-    multinomial : list of str, optional
+    families : dict or str, optional
+        Family of a feature by term or column, or of all: one of `FAMILIES`. By default bools, and numbers that are
+        all 0 or 1, are bernoulli, labels and ``C()`` categorical, other numbers gaussian.
+    multinomial : list of str or "all", optional
         Columns of counts that make one block; where the formula names them, they are of the block alone.
     pooled : bool
         Gaussian features have one variance for all classes, hence T = x.
@@ -166,10 +166,20 @@ def check_names(design: FeatureDesign) -> None:
 
 def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> list[str]:
     """Codes of the columns of a block, as the formula has them where it does."""
+    own = {column: code for code in codes if (column := expressions.bare_column(code)) is not None}
+    return [own.get(name) or code_of(name) for name in block_of(multinomial, columns, list(own))]
+
+
+def block_of(multinomial: Any, columns: Collection[str], every: Sequence[str] | None = None) -> list[str]:
+    """Columns of a block of counts; `every` of them, or all, by "all"."""
     if multinomial is None:
         return []
+    if isinstance(multinomial, str) and multinomial == "all":
+        if len(names := list(columns if every is None else every)) < 2:
+            raise DataError(f'multinomial="all" needs two or more columns of counts, found {quoted(names)}.')
+        return names
     if isinstance(multinomial, str) or not all(isinstance(name, str) for name in multinomial):
-        raise TypeError(f'multinomial= is a list of columns, as in ["w1", "w2"], found {multinomial!r}.')
+        raise TypeError(f'multinomial= is a list of columns, as in ["w1", "w2"], or "all", found {multinomial!r}.')
     names = list(multinomial)
     if len(names) < 2 or len(set(names)) < len(names):
         raise DataError(f"multinomial= needs two or more different columns of counts, found {quoted(names)}.")
@@ -177,8 +187,7 @@ def counts_of(multinomial: Any, columns: Collection[str], codes: list[str]) -> l
     for name in names:
         if name not in there:
             raise DataError(f'multinomial= names "{name}", which is no column. {close_to(name, columns)}')
-    listed = {expressions.bare_column(code): code for code in codes}
-    return [listed.get(name) or code_of(name) for name in names]
+    return names
 
 
 def code_of(name: str) -> str:

@@ -109,6 +109,8 @@ class ConstrainedContext(Context):
         return Leverages(cov_type, self.objective, self.theta, root, self.frequency, self.size, self.nobs)
 
 
-def constrained_influence(objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool) -> Influences:
+def constrained_influence(
+    objective, theta: ndarray, e: Evaluation, Q: ndarray, frequency: bool, change: bool
+) -> Influences:
     """`influence.influence` of an estimate that stays within its constraints, e with the expected information."""
-    return influence(objective, theta, root_within(Q, e.information), frequency)
+    return influence(objective, theta, root_within(Q, e.information), frequency, change)

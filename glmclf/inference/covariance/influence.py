@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.columns import RowLengths
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
@@ -28,16 +29,16 @@ class Influences(NamedTuple):
     ----------
     leverage : (n,) ndarray
     cooks : (n,) ndarray
-    change : (n, p) ndarray
-        Estimate less the one-step estimate without the row, in the objective's coordinates.
     gain : (n,) ndarray
         u' G (I - W G)^-1 u: what the fit to the row gained by having it, in units of the deviance.
+    change : (n, p) ndarray, optional
+        Estimate less the one-step estimate without the row, in the objective's coordinates, where it was asked for.
     """
 
     leverage: ndarray
     cooks: ndarray
-    change: ndarray
     gain: ndarray
+    change: Any = None
 
 
 class RowsError(Exception):
@@ -54,7 +55,9 @@ class RowsError(Exception):
         self.rows = rows
 
 
-def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bool) -> Influences:
+def influence(
+    objective: Objective, theta: ndarray, root: Any, frequency: bool, change: bool = False
+) -> Influences:
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
     With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),
@@ -74,10 +77,12 @@ def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bo
     theta : (p,) ndarray
         The estimate.
     root : (p, d) ndarray
-        T.
+        T; with many levels, of one equation and without changes, A^-1 itself as `BlocksPlusLowRank`.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
         its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
+    change : bool
+        Whether the change of the estimate is wanted, which has p numbers a row.
 
     Returns
     -------
@@ -85,15 +90,16 @@ def influence(objective: Objective, theta: ndarray, root: ndarray, frequency: bo
         NaN where the estimate does not exist without the row.
     """
     p, q = len(theta), objective.likelihood.n_eta
-    blocks = objective.blocks
-    size = max(16, min(blocks.size, MAX_ROW_ENTRIES // (p * q)))
+    blocks, lengths = objective.blocks, RowLengths(root)
+    alone = q == 1 and not change  # then X is not expanded
+    size = blocks.size if alone else max(16, min(blocks.size, MAX_ROW_ENTRIES // (p * q)))
     parts = []
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
-        A = X.toarray()
+        A = X if alone else X.toarray()
         u, W = score_and_weight(objective.likelihood, A, y, m, offset, theta)
         if weights is not None and not frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
-        parts.append(_rows(A, u, W, root))
+        parts.append(_of_one(lengths(X), u[:, 0], W[:, 0, 0], root) if alone else _rows(A, u, W, root, change))
     found = Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
 
@@ -128,7 +134,15 @@ def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
     return type(objective)(likelihood if several else Binomial(likelihood.link), blocks, objective.unit)
 
 
-def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+def _of_one(G: ndarray, u: ndarray, w: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray]:
+    """Leverage, Cook's distance and gain of rows with one equation, from their numbers G."""
+    leverage = w * G
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = np.where(leverage > 1.0 - LEVERAGE_ONE, np.nan, u / (1.0 - leverage))
+    return leverage, left * left * G / max(root.shape[1], 1), u * left * G
+
+
+def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray, change: bool) -> tuple[ndarray, ...]:
     k, q, d = X.shape[1], u.shape[1], root.shape[1]
     Z = np.tensordot(X, root.reshape(q, k, d), axes=(1, 1))  # D' T, (n, q, d)
     WG = W @ (Z @ Z.transpose(0, 2, 1))
@@ -136,7 +150,8 @@ def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray) -> tuple[ndarray, n
     left = np.where(_alone(WG, leverage)[:, None], np.nan, _solve(np.eye(q) - WG, u))
     step = np.matmul(left[:, None, :], Z)[:, 0, :]
     own = np.matmul(u[:, None, :], Z)[:, 0, :]
-    return leverage, (step * step).sum(axis=1) / max(d, 1), step @ root.T, (own * step).sum(axis=1)
+    found = leverage, (step * step).sum(axis=1) / max(d, 1), (own * step).sum(axis=1)
+    return (*found, step @ root.T) if change else found
 
 
 def _alone(WG: ndarray, trace: ndarray) -> ndarray:

@@ -28,8 +28,11 @@ from glmclf.core.naive_bayes.families import (
     FittedGaussian,
     FittedTable,
     GaussianFamily,
+    SparseSums,
 )
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
+from glmclf.core.naive_bayes.tables import arrangements
 from glmclf.core.numerics import special as gammas
 from glmclf.core.numerics.constants import LOG_2PI
 from glmclf.core.rows.blocks import Blocks
@@ -99,7 +102,7 @@ class Parts:
 
     def functions(self, values: Sequence[ndarray], priors_free: bool = True) -> ndarray:
         """Functions that multiply the parts, (n, E): 1 and T of each feature, [x = l] of a table; 0 where missing."""
-        z = np.zeros((len(values[0]), self.E))
+        z = np.zeros((values[0].shape[0], self.E))
         z[:, 0] = priors_free
         for (f, span), v in zip(self._spans(), self._about(values)):
             if isinstance(f, FittedTable):
@@ -303,7 +306,8 @@ def log_joint_without(
                 total += _pooled_without(f, s, v, y, removed)
                 continue
             density = f.log_density(v)
-            density[rows, y] = _WITHOUT[f.family.name](f, s, v, y, removed)
+            sparse = "sparse " if is_sparse(v) else ""
+            density[rows, y] = _WITHOUT[sparse + f.family.name](f, s, v, y, removed)
         total += density
     return total
 
@@ -362,6 +366,31 @@ def _multinomial_without(f: Any, s: ClassSums, v: ndarray, y: ndarray, removed: 
     return _kept(log_density, missing, (m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]))
 
 
+def _sparse_multinomial_without(f: Any, s: ClassSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    """As `_multinomial_without`, of the counts that are not 0."""
+    x, row, m = v.data.astype(float), np.repeat(np.arange(v.shape[0]), np.diff(v.indptr)), v.sum(axis=1, dtype=float)
+    cells, total = f.cells[y[row], v.indices], f.n[y, 0] - removed * m
+    left = cells - removed[row] * x
+    left = np.where(left > ROUNDED_SHARE_OF_SQUARES * cells, left, 0.0)
+    log_density = np.bincount(row, xlogy(x, left / total[row]), minlength=len(m)) + arrangements(v)
+    return np.where((m > 0) & (total <= ROUNDED_SHARE_OF_SQUARES * f.n[y, 0]), np.nan, log_density)
+
+
+def _sparse_bernoulli_without(f: Any, s: SparseSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    x = v.toarray()
+    cell, n, r = np.where(x == 1, f.ones[y], f.zeros[y]), f.n[y], removed[:, None]
+    left = np.where(cell - r > ROUNDED_SHARE_OF_SQUARES * cell, cell - r, 0.0)
+    return np.where(n - r <= ROUNDED_SHARE_OF_SQUARES * n, np.nan, np.log(left / (n - r))).sum(axis=1)
+
+
+def _sparse_poisson_without(f: Any, s: SparseSums, v: Any, y: ndarray, removed: ndarray) -> ndarray:
+    x = v.toarray()
+    total, rest = s.sums[y], s.n[y] - removed[:, None]
+    left = total - removed[:, None] * x
+    mean = np.where(left > ROUNDED_SHARE_OF_SQUARES * total, left, 0.0) / rest
+    return np.where(rest <= 0, np.nan, _poisson_log_density(x, mean)).sum(axis=1)
+
+
 def _mean_without(s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> tuple[ndarray, ndarray]:
     """Mean of the class without the row, and the weight that is left."""
     total, rest = s.sums[y, 0], s.n[y] - removed
@@ -371,9 +400,12 @@ def _mean_without(s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> tup
 
 def _poisson_without(f: Any, s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     mean, rest = _mean_without(s, x, y, removed)
+    return _kept(_poisson_log_density(x, mean), np.isnan(x), rest <= 0)
+
+
+def _poisson_log_density(x: ndarray, mean: ndarray) -> ndarray:
     positive = gammas.stirling(x) - np.log(x) + x * gammas.log_excess(mean, x)
-    positive = np.where(mean > 0, positive, -np.inf)
-    return _kept(np.where(x > 0, positive, -mean), np.isnan(x), rest <= 0)
+    return np.where(x > 0, np.where(mean > 0, positive, -np.inf), -mean)
 
 
 def _exponential_without(f: Any, s: ClassSums, x: ndarray, y: ndarray, removed: ndarray) -> ndarray:
@@ -396,6 +428,9 @@ _WITHOUT: dict[str, Callable[..., ndarray]] = {
     "gaussian": _gaussian_without,
     "bernoulli": _table_without,
     "categorical": _table_without,
+    "sparse multinomial": _sparse_multinomial_without,
+    "sparse bernoulli": _sparse_bernoulli_without,
+    "sparse poisson": _sparse_poisson_without,
     "multinomial": _multinomial_without,
     "poisson": _poisson_without,
     "exponential": _exponential_without,

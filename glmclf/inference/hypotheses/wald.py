@@ -213,11 +213,31 @@ def standard_errors(R: ndarray, V: Any) -> ndarray:
     S = np.where(bad[:, None] | bad, 0.0, V)
     variance = ((R @ S) * R).sum(axis=1)
     noise = len(V) * EPS * ((np.abs(R) @ np.abs(S)) * np.abs(R)).sum(axis=1)
+    return _roots(np.where((R[:, bad] != 0).any(axis=1), np.nan, variance), noise)
+
+
+def _roots(variance: ndarray, noise: ndarray) -> ndarray:
+    """Square roots of variances; NaN of those that are negative, or not more than rounding."""
     # an exact zero is a restriction that the fit imposed; a remainder of cancelled terms is no variance at all
-    variance[(np.abs(variance) <= noise) & (variance != 0)] = np.nan
+    lost = (np.abs(variance) <= noise) & (variance != 0)
     # a covariance by several clusterings need not be positive semi-definite
-    variance[(R[:, bad] != 0).any(axis=1) | (variance < 0)] = np.nan
-    return np.sqrt(variance)
+    return np.sqrt(np.where(lost | (variance < 0), np.nan, variance))
+
+
+def differences(G: ndarray, theta: ndarray, V: ndarray) -> tuple[ndarray, ndarray]:
+    """Differences (b - a) theta of any two rows a, b of G, (L, L), and their standard errors.
+
+    Parameters
+    ----------
+    G : (L, p) ndarray
+    theta : (p,) ndarray
+    V : (p, p) ndarray
+        The covariance, all of it finite.
+    """
+    value, S = combine(G, theta), G @ V @ G.T
+    size = np.abs(G) @ np.sqrt(np.maximum(V.diagonal(), 0.0))  # its square bounds |G| |V| |G|'
+    noise = len(V) * EPS * np.add.outer(size, size) ** 2
+    return np.subtract.outer(value, value).T, _roots(np.add.outer(S.diagonal(), S.diagonal()) - 2.0 * S, noise)
 
 
 def t_test(

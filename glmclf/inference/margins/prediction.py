@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import ndarray
+from scipy.linalg.lapack import dpocon, dpotrf
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.design.factor import FactorColumns
+from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.rows.asked import under_usual_errors
-from glmclf.inference.hypotheses.wald import critical_value
+from glmclf.inference.hypotheses.wald import SURE, critical_value
 
 if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
 INTERVAL_PREDICTIONS = ("mean", "linear")
 INTERVALS = '"mean" (probabilities) or "linear", which have intervals'
+ROUNDED = 1e-12  # of the largest variance: a negative one of this size is 0
 ROWS_AT_A_TIME = 16384  # rows whose products with a root of the covariance are held at once
 
 
 class LinearErrors:
     """Standard errors of linear predictors X theta, the square roots of x' V x, of rows that come in blocks.
 
+    Those of factors, of which no row is expanded, are sums of blocks of V by the cells of the rows.
+
     Parameters
     ----------
-    V : (k, k) ndarray
-        Covariance of theta, factored once. A coefficient without one (NaN) makes those rows NaN in which its column is
-        not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative variance are NaN.
+    V : (k, k) ndarray or BlocksPlusLowRank
+        Covariance of theta, factored once, when first needed. A coefficient without one (NaN) makes those rows NaN in
+        which its column is not zero. Where it is not positive semi-definite (multiway clusters), rows with a negative
+        variance are NaN.
 
     Examples
     --------
@@ -40,27 +47,60 @@ class LinearErrors:
     """
 
     def __init__(self, V: ndarray):
-        self._here = np.isfinite(np.diagonal(V))
-        self._root, self._sign = _root(V[np.ix_(self._here, self._here)])
+        self._V, self._here = V, np.isfinite(V.diagonal())
 
-    def __call__(self, X: ndarray) -> ndarray:
+    @cached_property
+    def _factored(self) -> tuple[ndarray, ndarray]:
+        return _root(self._V[np.ix_(self._here, self._here)])
+
+    def __call__(self, X: ndarray | FactorColumns) -> ndarray:
         """Standard errors of rows to predict, (n,), non-negative or NaN; a row with NaN gives NaN."""
-        here, se = self._here, np.empty(len(X))
+        variance = self.variances(X)
+        return np.sqrt(np.where(variance >= 0, variance, np.nan))
+
+    def variances(self, X: ndarray | FactorColumns) -> ndarray:
+        """Squares of the standard errors, (n,); negative where V has such a direction."""
+        if isinstance(X, FactorColumns):
+            return self._by_cells(X)
+        here, variance = self._here, np.empty(len(X))
+        if isinstance(self._V, SymmetricMatrix):
+            variance = self._finite.quadratic(X)
+            variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
+            return variance
+        root, sign = self._factored
         for start in range(0, len(X), ROWS_AT_A_TIME):
             block = X[start : start + ROWS_AT_A_TIME]
-            part = (block if here.all() else block[:, here]) @ self._root
-            variance = (part * part) @ self._sign
-            se[start : start + ROWS_AT_A_TIME] = np.sqrt(np.where(variance >= 0, variance, np.nan))
+            part = (block if here.all() else block[:, here]) @ root
+            variance[start : start + ROWS_AT_A_TIME] = (part * part) @ sign
         if not here.all():
-            se[(X[:, ~here] != 0).any(axis=1)] = np.nan
-        return se
+            variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
+        return variance
+
+    def _by_cells(self, X: FactorColumns) -> ndarray:
+        variance = X.form(self._finite)
+        variance[(variance < 0) & (variance > -ROUNDED * variance.max(initial=0.0))] = 0.0
+        return variance if self._here.all() else np.where(X.uses(~self._here), np.nan, variance)
+
+    @cached_property
+    def _finite(self) -> Any:
+        """Covariance with zeros for coefficients that have none."""
+        here, V = self._here, self._V
+        if here.all():
+            return V
+        if isinstance(V, SymmetricMatrix):
+            return V.without(np.zeros(len(V), dtype=bool), ~here)
+        return np.where(here & here[:, None], V, 0.0)
 
 
 def _root(V: ndarray) -> tuple[ndarray, ndarray]:
     """L and signs s with V = L diag(s) L'; s is 1, and -1 for a direction of negative variance beyond rounding."""
     scale = np.sqrt(np.abs(np.diagonal(V)))
     divisor = np.where(scale > 0, scale, 1.0)
-    values, vectors = np.linalg.eigh(V / np.outer(divisor, divisor))
+    S = V / np.outer(divisor, divisor)
+    factor, failed = dpotrf(S, lower=True)
+    if not failed and dpocon(factor, np.abs(S).sum(axis=0).max(initial=0.0), uplo="L")[0] > SURE:
+        return scale[:, None] * factor, np.ones(len(V))
+    values, vectors = np.linalg.eigh(S)
     values[np.abs(values) < len(V) * EPS] = 0.0
     return scale[:, None] * vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0)
 

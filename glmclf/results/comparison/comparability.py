@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from glmclf.core.likelihood.objective import Largest
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import side_by_side
 from glmclf.core.rows.summed import Summed, added_by
+from glmclf.data.design.arrays import is_sparse
 from glmclf.errors import DataError
 from glmclf.results.base import Results
 from glmclf.results.requires import has_rows
@@ -332,12 +334,27 @@ def _feature_values(res: Any, X: Any = None) -> dict[str, ndarray]:
     X = res.model._rows.X if X is None else X
     if not hasattr(X, "values"):
         return dict(zip(res.feature_names, X.toarray().T, strict=True))
+    if getattr(res.model, "_sparse", False):
+        runs = zip(X.values, res.model._design.runs, strict=True)
+        columns = ([v] if family == "multinomial" else _columns_of(v) for v, (family, _) in runs)
+        return dict(zip(res.feature_names, itertools.chain(*columns), strict=True))
     values = [np.where(v < 0, np.nan, v) if v.dtype.kind == "i" else v for v in X.values]
     return dict(zip(res.feature_names, values, strict=True))
 
 
-def _equal(x: ndarray, y: ndarray) -> bool:
-    """Whether arrays are equal up to rounding."""
+def _columns_of(v: Any) -> Iterator[Any]:
+    """Each column of a csr array as an array of its own."""
+    v = v.tocsc()
+    return (v[:, [j]].tocsr() for j in range(v.shape[1]))
+
+
+def _equal(x: Any, y: Any) -> bool:
+    """Whether arrays are equal up to rounding; whole numbers of sparse ones are."""
+    if is_sparse(x) or is_sparse(y):
+        from scipy.sparse import csr_array
+
+        one, two = (v if is_sparse(v) else csr_array(np.nan_to_num(v.reshape(len(v), -1), nan=-1.0)) for v in (x, y))
+        return one.shape == two.shape and (one != two).nnz == 0
     if x.shape != y.shape or np.array_equal(x, y):
         return x.shape == y.shape
     spread = np.nan_to_num(np.nanstd(x)) if x.size and not np.isnan(x).all() else 0.0
@@ -416,6 +433,14 @@ def _sums_of(arrays: dict[str, ndarray], cells: ndarray) -> tuple[dict[str, ndar
 
 def _sums_of_columns(res: Any, X: Any, cells: ndarray) -> tuple[dict[str, ndarray], dict[str, ndarray]]:
     """Largest absolute value and sums by class of each column; of features also the missing values of each class."""
+    if getattr(res.model, "_sparse", False):
+        found = [_sums_of_run(v, cells) for v in X.values]
+        names = [f"={name}" for name in res.feature_names]
+        runs = zip(found, res.model._design.runs, strict=True)
+        parts_of = (([run] if family == "multinomial" else _by_feature(run)) for run, (family, _) in runs)
+        of_each = list(itertools.chain(*parts_of))
+        largest, by_class = zip(*of_each, strict=True)
+        return dict(zip(names, largest, strict=True)), dict(zip(names, by_class, strict=True))
     if is_joint(res):
         parts = {f"={name}": v.reshape(len(cells), -1) for name, v in _feature_values(res, X).items()}
         both = {name: np.column_stack([np.nan_to_num(v), np.isnan(v)]) for name, v in parts.items()}
@@ -427,6 +452,18 @@ def _sums_of_columns(res: Any, X: Any, cells: ndarray) -> tuple[dict[str, ndarra
         sums += np.column_stack([X[part].times(c) for c in cells[part].T])
     largest = X.largest() if len(cells) else np.zeros(len(names))
     return dict(zip(names, largest[:, None], strict=True)), dict(zip(names, sums[:, None, :], strict=True))
+
+
+def _sums_of_run(v: Any, cells: ndarray) -> tuple[ndarray, ndarray]:
+    """Largest values and sums by class of the columns of a csr array, then those of their missing values: 0."""
+    largest, sums = abs(v).max(axis=0).toarray().ravel(), v.T @ cells
+    return np.concatenate([largest, np.zeros(len(largest))]), np.concatenate([sums, np.zeros(sums.shape)])
+
+
+def _by_feature(run: tuple[ndarray, ndarray]) -> Iterator[tuple[ndarray, ndarray]]:
+    """`_sums_of_run` of each column alone."""
+    p = len(run[0]) // 2
+    return ((run[0][[j, p + j]], run[1][[j, p + j]]) for j in range(p))
 
 
 def _rounded_sums(sums: ndarray, bound: ndarray) -> list[list[float]]:

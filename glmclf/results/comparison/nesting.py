@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.columns import expandable, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
@@ -80,9 +81,11 @@ def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     blocks = columns_of(larger, smaller)
     shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
     new = set(range(len(theirs))) - set(shared)
-    for A, B in blocks:  # columns of equal names may have different values
-        A, B = A.toarray(), B.toarray()
-        new |= {j for j, i in shared.items() if not np.array_equal(A[:, i], B[:, j])}
+    own, other = (np.array(sorted(places), dtype=np.intp) for places in (shared.values(), shared))
+    for X, Z in expandable(blocks) if shared else ():  # columns of equal names may have different values
+        A, B = some_columns(X, own).toarray(), some_columns(Z, other).toarray()
+        pairs = ((j, np.searchsorted(own, i), np.searchsorted(other, j)) for j, i in shared.items())
+        new |= {j for j, a, b in pairs if not np.array_equal(A[:, a], B[:, b])}
     found = dependencies_in(blocks) if new else {}
     stray = [theirs[j] for j in sorted(new) if len(mine) + j not in found]
     if stray or same_offset(larger, smaller):

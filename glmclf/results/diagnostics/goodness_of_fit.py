@@ -26,6 +26,7 @@ from glmclf.inference.specification import gof, moment_tests
 from glmclf.inference.specification.moment_tests import MomentTest
 from glmclf.results.separation import instead
 
+MAX_MOMENTS_ASKED = 5_000  # moments that are tested together at all: their covariance takes a minute and 200 MB
 MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
 TEST_COLUMNS = ["statistic", "df", "pvalue", "groups"]
 
@@ -102,6 +103,12 @@ def gof_groups(res: Any, groups: int) -> pd.DataFrame:
 def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
     """See `Diagnostics.information_matrix_test`."""
     name = "information matrix (diagonal)" if diagonal else "information matrix"
+    p = finite_parameters(res)
+    if not diagonal and p * (p + 1) // 2 > MAX_MOMENTS_ASKED:
+        raise ValueError(
+            f"information_matrix_test() of {p:,} parameters compares {p * (p + 1) // 2:,} variances and covariances, "
+            f"more than the {MAX_MOMENTS_ASKED:,} that are tested together: use diagonal=True"
+        )
     return tests_of_moments(res, [name])[name]
 
 

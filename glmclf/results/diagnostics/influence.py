@@ -20,6 +20,7 @@ from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.numerics.arrow import ArrowFactor
 from glmclf.core.rows.asked import named, under_usual_errors
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
@@ -31,6 +32,7 @@ from glmclf.results.diagnostics.goodness_of_fit import estimated_rows, pattern_n
 from glmclf.results.tables.frames import WholeFrame, notebook
 
 PRINTED = 5  # rows that an Influence prints
+MAX_CHANGE_BYTES = 2**31  # of the changes of all parameters by all rows
 
 
 def get_influence(res: Any, by: str) -> Influence:
@@ -41,26 +43,29 @@ def get_influence(res: Any, by: str) -> Influence:
     return PatternInfluence(res, pattern_numbers(res))
 
 
-def influences(res: Any, pattern: ndarray | None) -> Influences:
-    """Influence of each row, or of all rows of each pattern."""
-    return _influences(res._state.estimate, res, pattern)
+def influences(res: Any, pattern: ndarray | None, change: bool = False) -> Influences:
+    """Influence of each row, or of all rows of each pattern; with the change of the estimate where it is wanted."""
+    return _influences(res._state.estimate, res, pattern, change)
 
 
 @singledispatch
-def _influences(found: Estimate, res: Any, pattern: ndarray | None) -> Influences:
+def _influences(found: Estimate, res: Any, pattern: ndarray | None, change: bool) -> Influences:
     """`influences` of an estimate of some kind."""
     state, objective, theta, evaluation = res._state, *_at_the_estimate(res, pattern)
-    found_by_row = influence(objective, theta, evaluation.factor.root, res.model._frequency)
-    if not state.combinations:
+    factor = evaluation.factor
+    by_levels = isinstance(factor, ArrowFactor) and not change and objective.likelihood.n_eta == 1
+    root = factor.inverse if by_levels else factor.root
+    found_by_row = influence(objective, theta, root, res.model._frequency, change)
+    if not state.combinations or not change:
         return found_by_row
-    change = np.zeros((len(found_by_row.change), len(state.theta)))
-    change[:, state.places] = found_by_row.change
-    return found_by_row._replace(change=change)
+    wide = np.zeros((len(found_by_row.change), len(state.theta)))
+    wide[:, state.places] = found_by_row.change
+    return found_by_row._replace(change=wide)
 
 
 @_influences.register
-def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | None) -> Influences:
-    return constrained_influence(*_at_the_estimate(res, pattern), found.constraint.Q, res.model._frequency)
+def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | None, change: bool) -> Influences:
+    return constrained_influence(*_at_the_estimate(res, pattern), found.constraint.Q, res.model._frequency, change)
 
 
 def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, Evaluation]:
@@ -71,23 +76,25 @@ def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, E
 
 
 @_influences.register
-def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None) -> Influences:
+def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None, change: bool) -> Influences:
     """Influence on the finite parameters; rows that are decided have none."""
     if res._origin is not None:
-        some = influences(res._origin, pattern)
-        return some._replace(change=some.change @ res._origin._change_of_base(res.model).T)
+        some = influences(res._origin, pattern, change)
+        moved = some.change @ res._origin._change_of_base(res.model).T if change else None
+        return some._replace(change=moved)
     of_rows = np.arange(len(res.model._rows)) if pattern is None else pattern
     n, p = int(of_rows.max()) + 1, len(res._state.theta)
-    full = Influences(np.zeros(n), np.zeros(n), np.zeros((n, p)), np.zeros(n))
+    full = Influences(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, p)) if change else None)
     limit = estimated_rows(res)
     if limit is None:
         return full
     at, inner = np.unique(of_rows[found.rows], return_inverse=True)
     objective = limit.objective if pattern is None else of_patterns(limit.objective, inner)
-    some = influence(objective, limit.theta, limit.root, res.model._frequency)
+    some = influence(objective, limit.theta, limit.root, res.model._frequency, change)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
-    change = some.change @ found.objective.free if isinstance(found.objective, Restricted) else some.change
-    full.change[at] = found.limit.spread(change.T).T
+    if change:
+        moved = some.change @ found.objective.free if isinstance(found.objective, Restricted) else some.change
+        full.change[at] = found.limit.spread(moved.T).T
     return full
 
 
@@ -118,6 +125,19 @@ class Influence:
         self._found = results._influences
 
     _unit = "row"
+    _pattern: Any = None
+
+    @cached_property
+    def _change(self) -> ndarray:
+        """Changes of the estimate, (n, p), in the coordinates of the fit."""
+        size = 8 * len(self._index) * len(self.results._theta)
+        if size > MAX_CHANGE_BYTES:
+            raise ValueError(
+                f"the changes of {len(self.results._theta):,} parameters by {len(self._index):,} {self._unit}s have "
+                f"{size / 1e9:,.1f} GB, more than is formed: cooks_distance, hat_matrix_diag and delta_deviance have a "
+                "number each"
+            )
+        return influences(self.results, self._pattern, change=True).change
 
     def __repr__(self) -> str:
         table = self._largest()
@@ -169,7 +189,7 @@ class Influence:
     @named
     def d_params(self) -> pd.DataFrame:
         """Estimate less the one-step estimate without the row, a column a parameter."""
-        change = self._found.change
+        change = self._change
         basis = self.results._state.basis
         if basis is not None:
             change = from_basis(basis, change.T).T
@@ -199,7 +219,7 @@ class Influence:
         res, q = self.results, self.results.model._likelihood.n_eta
         X = self._X if res._state.basis is None else rotated(self._X, res._state.basis, res._state.exact)
         parts = []
-        for A, change in Blocks(X, self._found.change):
+        for A, change in Blocks(X, self._change):
             A = A.toarray()
             parts.append(np.einsum("ik,iqk->iq", A, change.reshape(len(A), q, A.shape[1])))
         out = np.concatenate(parts)

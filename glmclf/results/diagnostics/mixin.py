@@ -163,7 +163,7 @@ class Diagnostics:
         Raises
         ------
         ValueError
-            A pseudo-likelihood, or a fit that did not converge.
+            A pseudo-likelihood, or a fit that did not converge; without `diagonal` more than 99 parameters.
 
         Warns
         -----

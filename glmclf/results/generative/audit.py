@@ -20,6 +20,8 @@ def audit(res: Any, most: int | None) -> pd.DataFrame:
     model, names = res.model, res.model.feature_names
     if len(model.features) < 2:
         raise ValueError("independence_audit() compares features; the model has one")
+    if model._sparse:
+        raise NotImplementedError("independence_audit() of scipy.sparse features: fit to an array, exog.toarray()")
     r = model._rows.held()
     tests = independence.pair_tests(model._families, r.X.values, r.y, r.weights, model.J)
     holm = adjusted_pvalues(np.array([t.pvalue for t in tests]), "holm")

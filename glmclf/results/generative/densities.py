@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 from glmclf.results.generative.parameters import PARAMETER_WORDS
@@ -101,6 +102,8 @@ def summary_features(res: Any) -> pd.DataFrame:
 
 def is_missing(v: ndarray) -> ndarray:
     """Mask of the rows that lack a feature."""
+    if is_sparse(v):
+        return np.zeros(v.shape[0], dtype=bool)
     if v.dtype.kind in "iu":
         return v == -1
     return np.isnan(v) if v.ndim == 1 else np.isnan(v).any(axis=1)
@@ -111,7 +114,9 @@ def impossible_because(res: Any, values: Sequence[ndarray]) -> str:
     fit, features = res._fit, res.model.features
     found: dict[str, str] = {}
     for start, law, v in zip(fit.starts, fit.features, fit.packed(values)):
-        if np.isneginf(law.log_density(v)).all(axis=1).any():
+        if is_sparse(v):
+            found |= _never_of_sparse(features[start : start + law.family.p], law, v)
+        elif np.isneginf(law.log_density(v)).all(axis=1).any():
             for j in range(start, start + law.family.p):
                 zero = np.isneginf(fit.alone(j).log_joint(values[j : j + 1])).all(axis=1)
                 words = _never(res, j, values[j][zero])
@@ -124,6 +129,20 @@ def impossible_because(res: Any, values: Sequence[ndarray]) -> str:
         advice = "Use smoothing=.5"
     shown = "; ".join([*list(found)[:MAX_NAMED], *(["..."] if len(found) > MAX_NAMED else [])])
     return f"{shown and f' ({shown})'}: the posterior is NaN. {advice}"
+
+
+def _never_of_sparse(features: Sequence[Any], law: Any, v: Any) -> dict[str, str]:
+    """Values of sparse columns that have probability 0 in every class, in words, with their family."""
+    block = features[0].kind == "counts"
+    names = [features[0].word(j) for j in range(v.shape[1])] if block else [f.name for f in features]
+    some = np.bincount(v.indices, minlength=v.shape[1])
+    if features[0].family == "bernoulli":
+        never = {f"{names[j]} = 1": j for j in np.flatnonzero((law.ones == 0).all(axis=0) & (some > 0))}
+        never |= {f"{names[j]} = 0": j for j in np.flatnonzero((law.zeros == 0).all(axis=0) & (some < v.shape[0]))}
+    else:
+        rates = law.cells if block else law.mean
+        never = {f"{names[j]} > 0": j for j in np.flatnonzero((rates == 0).all(axis=0) & (some > 0))}
+    return dict.fromkeys(never, features[0].family)
 
 
 def _never(res: Any, j: int, v: ndarray) -> list[str]:

@@ -12,6 +12,7 @@ from glmclf.caching import cached_property
 from glmclf.core.discriminant.quadratic import products
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.inference.covariance.types import Covariance
+from glmclf.results.hypotheses.chosen import MAX_COVARIANCE_BYTES
 from glmclf.results.regression.levels import LevelEstimates, LevelLabels
 from glmclf.results.requires import Needs, check_needs, requires
 from glmclf.results.wald import MAX_FORMED
@@ -193,6 +194,15 @@ class ImpliedLogit(LevelEstimates):
         return self.nobs - len(self._theta)
 
 
+def _check_block(n: int) -> None:
+    """Refuse a covariance of n coefficients that would take all memory."""
+    if 8 * n * n > MAX_COVARIANCE_BYTES:
+        raise NotImplementedError(
+            f"a joint test of {n:,} coefficients needs their covariance of {8e-9 * n * n:,.1f} GB, which is not "
+            "formed: term_tests() of the fit has likelihood ratios, and bse the standard error of each"
+        )
+
+
 class ClosedFormCovariance:
     """Covariance of the implied logit of naive Bayes, entry by entry; it multiplies like a matrix, ``J @ V``."""
 
@@ -227,6 +237,7 @@ class ClosedFormCovariance:
 
     def block(self, rows: ndarray) -> ndarray:
         """Covariance of some coefficients by flat position."""
+        _check_block(len(rows))
         equation, column = np.divmod(np.asarray(rows, dtype=np.intp), self._fit.M)
         columns = np.unique(column)
         at = equation * len(columns) + np.searchsorted(columns, column)
@@ -240,6 +251,9 @@ class NaiveBayesLogit(ImpliedLogit):
         """`blocks` are the columns of each block of counts."""
         super().__init__(*parts)
         self._counts = blocks
+
+    def _joint_test(self, at: ndarray) -> tuple[str, float] | None:
+        return None if len(at) > MAX_FORMED else super()._joint_test(at)
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
         """Tested parameters of each term: of a block of counts the differences, as a common shift changes no share."""
@@ -264,6 +278,7 @@ class NaiveBayesLogit(ImpliedLogit):
 
     def _differences(self, at: ndarray, base: ndarray) -> ndarray:
         """Covariance of some coefficients, each less the first of its block."""
+        _check_block(len(at))
         used = np.union1d(at, base[at])
         R, rows = np.zeros((len(at), len(used))), np.arange(len(at))
         R[rows, np.searchsorted(used, at)] = 1.0

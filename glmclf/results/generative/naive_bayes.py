@@ -12,10 +12,11 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.caching import cached_property
+from glmclf.core.naive_bayes.family import is_sparse
 from glmclf.core.naive_bayes.fit import NaiveBayesFit
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.types import Covariance
-from glmclf.inference.generative.naive_bayes import Parts, PartsContext, log_joint_without
+from glmclf.inference.generative.naive_bayes import MAX_NUMBERS_AT_A_TIME, Parts, PartsContext, log_joint_without
 from glmclf.inference.hypotheses import wald
 from glmclf.results import saving
 from glmclf.results.comparison.conditional import LogitForm
@@ -244,6 +245,11 @@ class NaiveBayesResults(GenerativeResults):
     def _margin_source(self):
         from glmclf.results.margins.predictors import NaiveBayesPredictors
 
+        if self.model._sparse:
+            raise NotImplementedError(
+                "margins and predictions by variable set columns of a table, which scipy.sparse features have not: fit "
+                "to an array, exog.toarray(); discriminant has the log-odds ratio of each column"
+            )
         return NaiveBayesPredictors(self)
 
     def _logit_form(self) -> LogitForm:
@@ -278,7 +284,7 @@ class NaiveBayesResults(GenerativeResults):
         if newdata is None:
             return self.model._values, self.model._rows.index
         values = self.model._design.values(newdata, unknown=self.model._options["unknown"])
-        n = len(values[0])
+        n = values[0].shape[0]
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(n)
         index = index if len(index) == n else pd.RangeIndex(n)
         self.model._check_domains(values, index, new=True)
@@ -338,6 +344,10 @@ class NaiveBayesResults(GenerativeResults):
         ValueError
             Models that are not nested, other data, smoothing, a pseudo-likelihood.
         """
+        if self.model._sparse or getattr(restricted.model, "_sparse", False):
+            raise NotImplementedError(
+                "compare_lr_test() of scipy.sparse features: see term_tests(), or fit to an array, exog.toarray()"
+            )
         return lr_test(self, restricted)
 
     @requires(Needs.LIKELIHOOD)
@@ -398,7 +408,7 @@ class NaiveBayesResults(GenerativeResults):
     def _error_facts(self) -> dict[str, Any]:
         """Confusion tables and sums of log posteriors, in the order of the classes."""
         blocks = self._blocks()
-        width = sum(1 if len(v.shape) == 1 else v.shape[1] for v in blocks.arrays[:-2])
+        width = sum(map(_numbers_in_a_row, self._fit.families, blocks.arrays[:-2]))
         blocks = blocks.rechunk(int(np.clip(200_000 // width, 128, 16_384)))
         return error_facts(error_rates(self._fit, blocks, self.model._frequency))
 
@@ -411,9 +421,14 @@ class NaiveBayesResults(GenerativeResults):
         DataFrame
             A column a level; NaN for a row that its class cannot do without.
         """
-        r = self.model._rows
-        values = [v[:] for v in self._fit.packed(self.model._values)]
-        joint = log_joint_without(self._fit, values, r.y, r.weights, self.model._frequency)
+        r, packed = self.model._rows, self._fit.packed(self.model._values)
+        width = sum(map(_numbers_in_a_row, self._fit.families, packed))
+        joint, step = np.empty((len(r), self._fit.K)), max(64, MAX_NUMBERS_AT_A_TIME // width)
+        for start in range(0, len(r), step):
+            rows = slice(start, start + step)
+            w = None if r.weights is None else r.weights[rows]
+            values = [v[rows] for v in packed]
+            joint[rows] = log_joint_without(self._fit, values, r.y[rows], w, self.model._frequency)
         return self._by_level(np.exp(log_posterior(joint)), r.index)
 
     # --------------------------------------------------------------------------------------------------- drawing
@@ -467,6 +482,13 @@ class NaiveBayesResults(GenerativeResults):
         self = cls(model, fitted, cov, groups)
         self.__dict__.update(saving.facts_from(stored, self._facts))
         return self
+
+
+def _numbers_in_a_row(family: Any, v: Any) -> int:
+    """Numbers that are looked at where a row is left out: of sparse blocks of counts those that are not 0."""
+    if is_sparse(v) and not family.by_column:
+        return 1 + v.nnz // v.shape[0]
+    return 1 if len(v.shape) == 1 else v.shape[1]
 
 
 def _covariance(model, fitted: NaiveBayesFit, cov_type: str, keywords, n_threads=None) -> tuple[Covariance, list[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.naive_bayes.families import ClassLogs, ClassSquares, ClassSums, Family, Statistics
+from glmclf.core.naive_bayes.families import Family, Statistics
 from glmclf.core.naive_bayes.fit import NaiveBayesFit, Record, grouped
 from glmclf.data.reading.features import MISSING_LEVEL, Feature
 
@@ -63,9 +63,8 @@ def record_as_dict(fit: NaiveBayesFit) -> dict[str, Any]:
 
 def record_from_dict(families: Sequence[Family], stored: dict[str, Any]) -> Record:
     """Restore a record from the dict of `record_as_dict`."""
-    kinds: dict[str, Any] = {"gaussian": ClassSquares, "gamma": ClassLogs}
     statistics = tuple(
-        kinds.get(f.name, ClassSums)(*(np.array(a, dtype=float) for a in arrays))
+        f.kind(*(np.array(a, dtype=float) for a in arrays))
         for f, arrays in zip(grouped(families), stored["features"], strict=True)
     )
     return Record(np.array(stored["counts"], dtype=float), statistics)

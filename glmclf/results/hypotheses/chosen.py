@@ -37,7 +37,8 @@ def places_of(chosen: Sequence[Any] | str, names: Sequence[str], index: pd.Index
     for i, (label, name) in enumerate(zip(index, names, strict=True)):
         for key in {label, name, regressors[i]}:
             known.setdefault(key, []).append(i)
-    alone = isinstance(chosen, str) or (several and isinstance(chosen, tuple) and chosen in known)
+    one_label = several and isinstance(chosen, tuple) and chosen in known
+    alone = isinstance(chosen, str) or not np.iterable(chosen) or one_label
     asked: list[Any] = [chosen] if alone else list(chosen)
     if not asked:
         raise ValueError("columns=[] names no parameter")

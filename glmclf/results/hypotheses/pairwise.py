@@ -20,6 +20,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.results.tables.frames import notebook
 
 MAX_CONTRAST_ENTRIES = 2**20  # of the combinations of parameters that are tested at a time
+MAX_COMBINATION_BYTES = 2**31  # of those that are held at once, for who asks for them
 ADJUSTMENT_WORDS = {
     "holm": "Holm, intervals Bonferroni",
     "sidak": "Sidak",
@@ -103,9 +104,31 @@ class LevelPairs:
     def __len__(self) -> int:
         return self._equations * len(self._lower)
 
+    def estimates(self, res: Any) -> tuple[ndarray, ndarray]:
+        """Estimate and standard error of each pair: where all are finite from the covariance of the levels."""
+        rows = self._rows - self._rows[:1]  # what all levels share is gone exactly
+        found = []
+        for equation in range(self._equations if res._plain and len(rows) else 0):
+            R = np.zeros((len(rows), self._equations, rows.shape[1]))
+            R[:, equation] = rows
+            theta, V, G = res._coordinates(R.reshape(len(rows), -1))
+            if not np.isfinite(V.diagonal()).all():
+                break
+            found.append([A[self._lower, self._upper] for A in wald.differences(G, theta, V)])
+        if len(found) < self._equations:
+            found = [res._contrasts(self.combinations(tests)) for tests in self.blocks()]
+        estimate, se = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return estimate, se
+
     def combinations(self, tests: slice | ndarray) -> ndarray:
-        """Combinations of the parameters of some tests, (tests, p)."""
+        """Combinations of the parameters of some tests, (tests, p); refused where they would have more than 2 GB."""
         at, k = np.arange(len(self))[tests], self._rows.shape[1]
+        size = 8 * len(at) * self._equations * k
+        if size > MAX_COMBINATION_BYTES:
+            raise ValueError(
+                f"the combinations of {len(at):,} pairs of levels have {size / 1e9:,.1f} GB, more than is formed: "
+                'method="holm", "sidak", "hs" and "bonferroni" do not need them, and result_frame has the tests'
+            )
         equation, pair = np.divmod(at, max(len(self._lower), 1))
         R = np.zeros((len(at), self._equations, k))
         R[np.arange(len(at)), equation] = self._rows[self._upper[pair]] - self._rows[self._lower[pair]]
@@ -129,8 +152,7 @@ def pairwise_tests(
     res = getattr(res, "discriminant", res)
     pairs = _pairs(res, term_name, at)
     df = res._df(use_t)
-    found = [res._contrasts(pairs.combinations(tests)) for tests in pairs.blocks()]
-    estimate, se = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    estimate, se = pairs.estimates(res)
     tested = np.flatnonzero((se > 0) & np.isfinite(estimate))
     z, adjusted = np.full(len(pairs), np.nan), np.full(len(pairs), np.nan)
     z[tested] = estimate[tested] / se[tested]

@@ -17,6 +17,7 @@ from glmclf.data.table.frame import as_frame, close_to, matched, python_value, q
 from glmclf.errors import DataError, InferenceWarning, MissingDataError, UnseenLevelError
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.results.margins.groups import CrossedGroups, named_columns
+from glmclf.results.margins.levels import averages
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import ObservedRows, RowsInParts, WantedAverage, rows_of_fit, rows_to_average
 from glmclf.results.margins.typical import TYPICAL, typical
@@ -160,7 +161,7 @@ class Settings:
     def averages(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[tuple[tuple[Any, ...], list[Any]]]:
         """Labels of each setting with its averages; see `RowsInMemory.averages`."""
         rows = typical(self.observed, self.at, self._equal) if self.at in TYPICAL else self.observed
-        return list(zip(self.labels, rows.averages(self.grid, wanted, keep), strict=True))
+        return list(zip(self.labels, averages(rows, self.grid, wanted, keep), strict=True))
 
     def check_unconditional(self, res: Any) -> None:
         """Refuse fits and rows without known unconditional standard errors."""

@@ -27,6 +27,10 @@ from glmclf.inference.margins.outcomes import Classes, Event
 from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
 
+CERTAIN = (
+    "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error of zero: use "
+    'bias_reduction="firth" for one of theirs'
+)
 BLOCK_NUMBERS, LEAST_ROWS = 2**20, 64  # numbers, and rows, of a block of features with their products
 
 
@@ -324,11 +328,7 @@ class RegressionPredictors(LinearPredictors):
         columns = Dense(raw)
         eta = self.res._at_the_limit(columns, self.res._predictor(columns, Dense(X), offset))
         if not self.res._state.estimate.is_finite and np.isinf(eta).any():
-            self._say(
-                "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error "
-                'of zero: use bias_reduction="firth" for one of theirs',
-                InferenceWarning,
-            )
+            self._say(CERTAIN, InferenceWarning)
         return eta
 
     def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:

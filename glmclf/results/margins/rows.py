@@ -410,11 +410,7 @@ def numbers_of(column: pd.Series, at: str) -> ndarray:
 
 def _codes_of(column: pd.Series, levels: list[Any]) -> ndarray:
     """Place of each row's label among the levels, or -1."""
-    values = np.asarray(column.astype(object))
-    codes = np.full(len(values), -1, dtype=np.intp)
-    for i, level in enumerate(levels):
-        codes[values == level] = i
-    return codes
+    return pd.Index(levels, dtype=object, tupleize_cols=False).get_indexer(np.asarray(column.astype(object)))
 
 
 def median(v: ndarray, w: ndarray) -> float:

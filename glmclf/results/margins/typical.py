@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from glmclf.results.margins.rows import (
 
 TYPICAL = ("mean", "median", "zero")
 MAX_CELLS = 200_000  # combinations of levels that one typical row is averaged over
+MAX_NUMBERS = 2**24  # of the rows of the cells of several typical rows, which are computed together
 
 
 class TypicalRows(RowsInMemory):
@@ -78,6 +79,34 @@ class TypicalRows(RowsInMemory):
         other.offsets, other.there, other.groups = [r.offsets[0] for r in rows], [True] * len(rows), len(rows)
         return other
 
+    def averages(
+        self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False
+    ) -> list[list[Found]]:
+        """Averages wanted, with variables set to each setting: those without a slope all together, as more groups."""
+        slopes = [one for one in wanted if one.slope is not None]
+        of_slopes = map(iter, super().averages(settings, slopes, keep))
+        out: list[list[Found]] = [[[] if one.slope is None else next(own) for one in wanted] for own in of_slopes]
+        together: dict[str, list[tuple[int, int, TypicalRows]]] = {}
+        for i, rows in enumerate(map(self.at, settings)):
+            for j, one in enumerate(wanted):
+                if one.slope is None:
+                    together.setdefault(one.kind, []).append((i, j, rows.changed_for(one)))
+        for kind, some in together.items():
+            groups: Any = self._joined([rows for _, _, rows in some]).averages_of([WantedAverage(kind)])[0]
+            found = iter(groups)
+            for i, j, rows in some:
+                out[i][j] = [next(found) for _ in range(rows.groups)]
+        return out
+
+    @staticmethod
+    def _joined(many: Sequence[TypicalRows]) -> TypicalRows:
+        """The groups of several in a row."""
+        other = copy.copy(many[0])
+        other.groups = sum(rows.groups for rows in many)
+        for name in ("point", "shares", "offsets", "there"):
+            setattr(other, name, [one for rows in many for one in getattr(rows, name)])
+        return other
+
     def averages_of(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[Found]:
         lost = lacking(self.source, self.source.outcome.K)
         found: list[Found] = [[lost] * self.groups for _ in wanted]
@@ -95,10 +124,10 @@ class TypicalRows(RowsInMemory):
     def _together(self) -> Iterator[list[int]]:
         """Batches of groups with rows, small enough that the table of their cells stays small."""
         some: list[int] = []
-        cells = 0
+        cells, most = 0, min(MAX_CELLS, max(1, MAX_NUMBERS // len(getattr(self.source.design, "xnames", [0]))))
         for g in np.flatnonzero(self.there).tolist():
             own = math.prod(len(levels) for levels, _ in self.shares[g].values())
-            if some and cells + own > MAX_CELLS:
+            if some and cells + own > most:
                 yield some
                 some, cells = [], 0
             some.append(g)

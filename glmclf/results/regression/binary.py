@@ -14,8 +14,8 @@ from scipy.special import expit
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
-from glmclf.core.design.arrow import ArrowColumns
-from glmclf.core.design.columns import Columns, expandable, rows_at_once
+from glmclf.core.design.columns import Columns, rows_at_once
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks, in_place, linear
@@ -266,17 +266,19 @@ class BinaryResults(
         X, eta, index = self._linear(newdata, offset)
         if priors is not None:
             return self._prediction_for(priors, X, eta, index, which)
-        V = self._cov.matrix
-        if isinstance(X, ArrowColumns) and X.fits(V):
-            v = np.concatenate([x.form(V) for (x,) in Blocks(X)])
-            parts = [np.sqrt(np.where(v >= -1e-12 * v.max(initial=0.0), np.maximum(v, 0.0), np.nan))]
-        else:
-            errors = LinearErrors(np.asarray(V))
-            parts = [errors(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
-        se = np.concatenate(parts) if parts else np.zeros(0)
+        variance = self._predictor_variances(X)
+        se = np.sqrt(np.where(variance >= 0, variance, np.nan))
         if not self._state.estimate.is_finite:
             se = np.where(np.isfinite(eta), se, np.nan)
         return PredictionResults(Prediction(eta, se, self.model.link, which), index)
+
+    def _predictor_variances(self, X: Columns | Product) -> ndarray:
+        """Variances of the linear predictors of rows in the fit's coordinates, (n,)."""
+        variances = LinearErrors(self._cov.matrix).variances
+        if isinstance(X, FactorColumns):
+            return np.concatenate([np.zeros(0), *(variances(x) for (x,) in Blocks(X, size=X.block_size))])
+        parts = (variances(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X)))
+        return np.concatenate([np.zeros(0), *parts])
 
     def _prediction_for(self, priors, X: Columns | Product, eta: ndarray, index: pd.Index, which: str):
         """Predictions of another prevalence; log-odds have variance g^2 x'Vx - 2 g x'c + s, g = d log-odds/d eta."""
@@ -284,8 +286,7 @@ class BinaryResults(
         from glmclf.results.regression.prevalence import share_covariance
 
         c, s = share_covariance(self)
-        V = self._cov.matrix
-        var = np.concatenate([np.zeros(0), *[np.einsum("ni,ij,nj->n", x, V, x) for x in _arrays(X)]])
+        var = self._predictor_variances(X)
         with_shares = np.concatenate([np.zeros(0), *[x @ c[:, 0] for x in _arrays(X)]])
         terms = self.model.link.terms(eta)
         g = terms.r1 + terms.r0
@@ -354,24 +355,10 @@ class BinaryResults(
         resid = np.asarray(self.resid_dev)
         if self._regularised:
             return {".resid": resid}
-        hat = self._leverage
+        hat, cooks = self._influences.leverage, self._influences.cooks
         with np.errstate(divide="ignore", invalid="ignore"):  # a row that alone determines a coefficient
-            cooks = (np.asarray(self.resid_pearson) / (1.0 - hat)) ** 2 * hat / self._size
             standardised = resid / np.sqrt(1.0 - hat)
         return {".resid": resid, ".hat": hat, ".std_resid": standardised, ".cooksd": cooks}
-
-    @row_property
-    def _leverage(self) -> ndarray:
-        if not self._state.estimate.is_finite or self._state.estimate.constraints:
-            return self._influences.leverage
-        r, model = self.model._rows, self.model
-        objective, fit = self._objective(), self._state.narrow_centred.fit
-        evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-        w = model._likelihood.pointwise(r.y, r.trials, self._eta, True)[2]
-        if not model._frequency:
-            w = model._weighted(w)
-        root = evaluation.factor.root
-        return w * np.concatenate([((x.toarray() @ root) ** 2).sum(axis=1) for x, *_ in expandable(objective.blocks)])
 
     @requires(Needs.DISTRIBUTION, Needs.ROWS)
     def simulate(self, n: int = 1, seed=None) -> pd.DataFrame:

@@ -13,11 +13,14 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
-from glmclf.core.design.columns import rows_at_once
+from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.columns import Columns, rows_at_once
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
@@ -44,7 +47,7 @@ from glmclf.results.requires import Needs, requires
 from glmclf.results.separation import renamed, signs_of_rows, warn_of_unknown
 from glmclf.results.tables.frames import WholeFrame
 
-_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 4)
+_NO_INFLUENCE = Influences(*[np.array(np.nan)] * 3)
 
 
 class MultinomialResults(LevelEstimates, RegressionResults):
@@ -495,7 +498,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
-        parts = [self._log_odds_covariance(x.toarray()) for (x,) in Blocks(X, size=rows_at_once(X))]
+        size = X.block_size if isinstance(X, FactorColumns) else rows_at_once(X)
+        parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if priors is not None:
@@ -519,11 +523,23 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         cross = np.concatenate([np.zeros((0, *S.shape)), *parts])
         return S - cross - cross.transpose(0, 2, 1)
 
-    def _log_odds_covariance(self, X: ndarray) -> ndarray:
+    def _log_odds_covariance(self, X: Columns) -> ndarray:
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
-        k = X.shape[1]
-        V = np.asarray(self._cov.matrix).reshape(-1, k, len(self._cov.matrix) // k, k)
-        return np.einsum("ni,aibj,nj->nab", X, V, X, optimize=True)
+        n, k = X.shape
+        q = len(self._cov.matrix) // k
+        if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
+            levels, slots = X.layout.slots.shape
+            if self._cov.matrix.layout.slots.shape == (levels, q * slots):
+                return X.forms(self._cov.matrix, q)
+        V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
+        if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
+            A = X.toarray()
+            return np.einsum("ni,aibj,nj->nab", A, V, A, optimize=True)
+        S = np.empty((n, q, q))
+        for a in range(q):
+            for b in range(a + 1):
+                S[:, a, b] = S[:, b, a] = X.form(0.5 * (V[a, :, b] + V[a, :, b].T))
+        return S
 
     # ------------------------------------------------------------------------------------------------- tables
 

@@ -114,6 +114,11 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         return self._state.block(at)
 
     @property
+    def _plain(self) -> bool:
+        state, found = self._state, self._state.estimate
+        return bool(found.is_finite and not (found.constraints or state.combinations)) and state.unselected is None
+
+    @property
     def _has_joint_tests(self) -> bool:
         return self._state.has_tests and not self._state.estimate.constraints
 
@@ -353,6 +358,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         """Notes of the summary."""
         from glmclf.results.diagnostics.accuracy import digit_notes
         from glmclf.results.diagnostics.hauck_donner import hauck_donner_notes
+        from glmclf.results.diagnostics.incidental import incidental_notes
 
         notes = [*self._covariance_notes(), *self.model._summary_notes(), *self._state.estimate.notes]
         if self.separation is not None:
@@ -361,7 +367,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
                 f"The estimate is infinite: {self.separation}. {'Finite coefficients are the limit estimates; ' * some}"
                 f"llf is the supremum. For tests of infinite ones {instead(self.model._pseudo)}."
             )
-        notes += [*self._omitted_notes(), *hauck_donner_notes(self), *digit_notes(self)]
+        notes += [*self._omitted_notes(), *incidental_notes(self), *hauck_donner_notes(self), *digit_notes(self)]
         if not self.converged:
             notes.append(
                 f"The estimate is NOT a maximum: {self.mle_retvals['message']}{self._short_of_it()}. What compares "

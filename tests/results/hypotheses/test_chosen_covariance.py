@@ -41,7 +41,7 @@ def test_regressors_of_all_equations(kind):
     pd.testing.assert_frame_equal(res.cov_params(columns=spelled), V.loc[both, both])
 
 
-@pytest.mark.parametrize("columns", [["GAP"], ["GPA", "nothing"], [3], [["GPA"]], [None]])
+@pytest.mark.parametrize("columns", [["GAP"], ["GPA", "nothing"], [3], 3, [["GPA"]], [None]])
 def test_unknown_names(columns):
     res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
     with pytest.raises(ValueError, match=r"columns= names .* no parameter of the model"):

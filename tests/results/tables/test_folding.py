@@ -66,10 +66,10 @@ def test_line_of_a_factor(logit, cov_type):
 @pytest.mark.parametrize("form", FORMATS)
 def test_formats(logit, form):
     text = getattr(logit.summary(), f"as_{form}")()
-    assert "60 levels" in text and "g[T.g007]" not in text
+    assert "60 levels;" in text and "g[T.g007]" not in text
     assert len(text.splitlines()) < 90
     everything = getattr(logit.summary(levels=True), f"as_{form}")()
-    assert "60 levels" not in everything
+    assert "60 levels;" not in everything
     assert everything.count("[T.g0") == 59
 
 

@@ -1,0 +1,194 @@
+"""Processor seconds of fits with many columns beside those of peers, with the accuracy each reaches.
+
+    python benchmarks/wide.py                 every problem
+    python benchmarks/wide.py --write         fills docs/benchmarks.md, results/wide.json
+
+The programs take turns in one process, and the median of the turns counts: of the processor seconds, as of the seconds
+by the clock beside them. Each problem is a function, which gives one entry of the table.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import report
+from scipy import sparse
+from scipy.special import softmax
+
+import glmclf
+
+Run = Callable[[], Any]
+
+
+def measure(problem: str, programs: dict[str, Run], error: Callable[[Any], float], turns: int) -> dict[str, Any]:
+    """One entry of the results; `error` says how far what came of a program is from the truth."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
+    found = {}
+    for name, run in report.in_turns(programs, turns):
+        gc.collect()
+        start = time.process_time(), time.perf_counter()
+        found[name] = run()
+        taken[name].append((time.process_time() - start[0], time.perf_counter() - start[1]))
+    entry: dict[str, Any] = {"problem": problem, "programs": {}}
+    for name, run in programs.items():
+        processor, clock = (statistics.median(some) for some in zip(*taken[name], strict=True))
+        entry["programs"][name] = {
+            "processor_seconds": processor,
+            "seconds": clock,
+            "memory": report.peak_memory(run)[0],
+            "error": error(found[name]),
+        }
+    return entry
+
+
+# -------------------------------------------------------------------------------------------------------- problems
+def sparse_counts(turns: int) -> dict[str, Any]:
+    """Multinomial naive Bayes of 10,000 texts of 50 words, of 50,000 that there are, in 4 classes."""
+    from sklearn.naive_bayes import MultinomialNB
+
+    generator = np.random.default_rng(0)
+    n, p, K = 10_000, 50_000, 4
+    X = sparse.random_array((n, p), density=0.001, format="csr", rng=generator)
+    X.data = generator.poisson(0.5, X.nnz) + 1.0
+    y, some = generator.integers(0, K, n), X[:500]
+    cells = np.stack([X[y == k].sum(axis=0) for k in range(K)]).astype(np.longdouble) + 1
+    scores = some @ np.log(cells / cells.sum(axis=1, keepdims=True)).T.astype(float) + np.log(np.bincount(y) / n)
+    truth = softmax(scores, axis=1)
+
+    def with_errors() -> Any:
+        res = glmclf.NaiveBayes(y, X, multinomial="all", smoothing=1.0).fit()
+        _ = res.discriminant.bse
+        return lambda: np.asarray(res.predict(some))
+
+    model = glmclf.NaiveBayes(y, X, multinomial="all", smoothing=1.0)
+    programs: dict[str, Run] = {
+        "glmclf, model, fit and standard errors": with_errors,
+        "glmclf, fit": lambda: (lambda res: lambda: np.asarray(res.predict(some)))(model.fit()),
+        "scikit-learn": lambda: (lambda fit: lambda: fit.predict_proba(some))(MultinomialNB(alpha=1.0).fit(X, y)),
+    }
+    words = f"multinomial naive Bayes, sparse {n:,} x {p:,}"
+    return measure(words, programs, lambda predict: float(np.abs(predict() - truth).max()), turns)
+
+
+def lasso_path(turns: int) -> dict[str, Any]:
+    """Fifty lassos of a logit of 50,000 rows and 200 columns, from 11 nonzero coefficients to all."""
+    generator = np.random.default_rng(1)
+    n, k = 50_000, 200
+    X = generator.normal(size=(n, k))
+    y = (generator.random(n) < 1 / (1 + np.exp(0.3 - X[:, :40] @ generator.normal(scale=0.3, size=40)))).astype(float)
+    X, alphas = np.asfortranarray(np.column_stack([np.ones(n), X])), 0.05 * 0.001 ** (np.arange(50) / 49)
+    model = glmclf.Logit(y, X)
+
+    def violation(path: Any) -> float:
+        return max(_violation(X, y, path.params.loc[alpha].to_numpy(), alpha, 1.0) for alpha in alphas[[10, 30, 49]])
+
+    run = {"glmclf": lambda: model.fit_regularized(alphas=alphas, L1_wt=1.0)}
+    return measure("path of 50 lassos, 50,000 x 200", run, violation, turns)
+
+
+def ridge_of_words(turns: int) -> dict[str, Any]:
+    """Ridge of a logit of 10,000 texts of 100 words, of 50,000 that there are."""
+    from sklearn.linear_model import LogisticRegression
+
+    generator = np.random.default_rng(1)
+    n, k, alpha = 10_000, 50_000, 0.001
+    places = np.repeat(np.arange(n), 100), generator.integers(0, k, 100 * n)
+    X = sparse.csr_array((generator.integers(1, 4, 100 * n).astype(float), places), (n, k))
+    y = (generator.random(n) < 1 / (1 + np.exp(-X[:, :5000] @ generator.normal(size=5000)))).astype(int)
+    both = sparse.csr_array(sparse.hstack([np.ones((n, 1)), X]))
+    other = LogisticRegression(C=1 / (alpha * n), tol=1e-10, max_iter=10_000)
+
+    def by_other() -> np.ndarray:
+        fit = other.fit(X, y)
+        return np.append(fit.intercept_, fit.coef_)
+
+    programs: dict[str, Run] = {
+        "glmclf, model and fit": lambda: glmclf.Logit(y, both).fit_regularized(alpha).params.to_numpy(),
+        "scikit-learn, lbfgs, tol=1e-10": by_other,
+    }
+    return measure(
+        "ridge of a logit, sparse 10,000 x 50,000", programs, lambda b: _violation(both, y, b, alpha, 0.0), turns
+    )
+
+
+def _violation(X: Any, y: np.ndarray, b: np.ndarray, alpha: float, L1_wt: float) -> float:
+    """Largest violation of the conditions for a maximum of llf/N less the penalty; the first column is free."""
+    score = X.T @ (y - 1 / (1 + np.exp(-(X @ b)))) / len(y)
+    weight = alpha * np.append(0.0, np.ones(len(b) - 1))
+    score -= weight * (1 - L1_wt) * b
+    lasso = weight * L1_wt
+    return float(np.where(b != 0, abs(score - lasso * np.sign(b)), np.maximum(abs(score) - lasso, 0)).max())
+
+
+def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, Any]]:
+    """Problem of a Logit with an intercept for each of many levels, and the standard error of each."""
+
+    def problem(turns: int) -> dict[str, Any]:
+        generator = np.random.default_rng(1)
+        n = levels * rows
+        ids = pd.Categorical.from_codes(np.repeat(np.arange(levels), rows), [f"f{i:06d}" for i in range(levels)])
+        data = pd.DataFrame({"x": generator.normal(size=n), "z": generator.normal(size=n), "id": ids})
+        eta = 0.5 * data.x - 0.3 * data.z + (0.7 * generator.normal(size=levels))[ids.codes]
+        data["y"] = (generator.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
+        same = data.groupby("id", observed=True).y.transform("nunique") == 1  # no level is to be separated
+        first = same & ~data.duplicated("id")
+        data.loc[first, "y"] = 1 - data.loc[first, "y"]
+
+        def ours() -> Any:
+            res = glmclf.Logit.from_formula("y ~ x + z + id", data).fit()
+            return res, res.bse
+
+        def distance(found: Any) -> float:
+            """To the maximum, in standard errors: the length of one more step of Newton's."""
+            res, _ = found
+            e = res.model._objective()(np.asarray(res.params))
+            return float(np.sqrt(e.score @ e.factor.solve(e.score)))
+
+        words = f"Logit, {levels:,} levels, {n:,} rows, with the standard error of each"
+        return measure(words, {"glmclf": ours}, distance, turns)
+
+    return problem
+
+
+PROBLEMS = (
+    sparse_counts,
+    lasso_path,
+    ridge_of_words,
+    *map(levels_of_factor, (200, 500, 2_000, 30_000)),
+)
+
+
+# --------------------------------------------------------------------------------------------------------- report
+def table(entries: list[dict], about: dict) -> list[str]:
+    lines = report.head("problem", "program", "processor seconds", "seconds", "memory beyond the data, MB", "error")
+    for problem, name, r in report.rows(entries):
+        lines.append(
+            f"| {problem} | {name} | {r['processor_seconds']:.3f} | {r['seconds']:.3f} | {r['memory'] / 1e6:.0f} | "
+            f"{r['error']:.0e} |"
+        )
+    note = "The error of naive Bayes is the largest of a posterior probability among 500 rows, whose cells are in "
+    note += "extended precision; of a penalised fit the largest violation of the conditions for a maximum of llf/N; "
+    note += "of a fit with levels it is the distance from the maximum, in standard errors. "
+    note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn')}."
+    return [*lines, "", note, *report.busy(about)]
+
+
+def main() -> None:
+    options = report.parser(__doc__, "the table and results/wide.json", turns=7).parse_args()
+    load = report.start()
+    entries = [problem(options.turns) for problem in PROBLEMS]
+    about = report.machine(load)
+    print("\n".join(table(entries, about)))
+    if options.write:
+        report.fill("wide", "wide.py", table(entries, about))
+        report.save("wide", about, problems=entries)
+
+
+if __name__ == "__main__":
+    main()
