@@ -332,8 +332,11 @@ def test_score_tests_of_added_columns(monkeypatch, model):
     t = _table().assign(near=_table().x + _table().region + 1e-4 * _table().z)
     left = "k" if model == "MNLogit" else "y"
     dense, many = pair(monkeypatch, model, f"{left} ~ x + id", t)
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)  # nothing of all pairs of columns
     for more in ("z", "near"):
         assert many.score_test(more).statistic == pytest.approx(dense.score_test(more).statistic, rel=1e-7)
+    many, dense = (res.score_test("z", cov_type="HC0").statistic for res in (many, dense))
+    assert many == pytest.approx(dense, rel=1e-7)
 
 
 @pytest.mark.parametrize("impose_null", [True, False])

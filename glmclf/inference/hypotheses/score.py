@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -10,11 +11,12 @@ from scipy.linalg import cho_solve
 from scipy.special import chdtrc
 
 from glmclf.core.likelihood.objective import CholeskyFactor
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.inference.hypotheses.records import ScoreTest
 from glmclf.inference.hypotheses.wald import quadratic_form
 
 
-def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndarray | None = None) -> ScoreTest:
+def score_test(score: ndarray, information: Any, tested: ndarray, meat: ndarray | None = None) -> ScoreTest:
     """Test of some parameters from score and information where the others are at their restricted maximum.
 
     S = s' C^-1 s with s = s_2 - I_21 I_11^-1 s_1, the score of the tested parameters made orthogonal to the others, and
@@ -54,12 +56,15 @@ def score_test(score: ndarray, information: ndarray, tested: ndarray, meat: ndar
     return ScoreTest(statistic, math.nan if math.isnan(statistic) else float(chdtrc(df, statistic)), df)
 
 
-def orthogonal(information: ndarray, tested: ndarray) -> ndarray:
+def orthogonal(information: Any, tested: ndarray) -> ndarray:
     """L (q, p) with L s the scores of some parameters made orthogonal to the others: L = (-I_21 I_11^-1, 1)."""
     others = np.setdiff1d(np.arange(len(information)), tested)
     L = np.zeros((len(tested), len(information)))
     L[:, tested] = np.eye(len(tested))
-    if len(others):
+    if len(others) and isinstance(information, ArrowMatrix):
+        rest = information.narrowed(~np.isin(np.arange(len(information)), tested))
+        L[:, others] = -rest.factor().solve(information[np.ix_(others, tested)]).T
+    elif len(others):
         A = CholeskyFactor(information[np.ix_(others, others)])
         cross = information[np.ix_(others, tested)]
         L[:, others] = -(A.scale[:, None] * cho_solve((A.L, True), A.scale[:, None] * cross)).T
