@@ -346,3 +346,15 @@ def test_score_bootstrap(monkeypatch, impose_null, groups):
     told = {"groups": groups, "reps": 49, "seed": 1, "multipliers": "webb", "impose_null": impose_null}
     a, b = (res.score_bootstrap_test("x = 0", **told) for res in (dense, many))
     assert b.pvalue == a.pvalue and b.statistic == pytest.approx(a.statistic, rel=1e-8)
+
+
+def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    res = glmclf.Logit.from_formula("y ~ x + id", _table()).fit()
+    monkeypatch.setattr("glmclf.data.design.level_rows.MAX_DENSE_BYTES", 8 * 10**2)
+    with pytest.raises(NotImplementedError, match='all pairs of the 14 levels of "id" would take .* use t_test'):
+        res.t_test_pairwise("id")
+    monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
+    for test in ("LR", "wald", "score"):
+        with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
+            res.anova(test=test)

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.design.factor import expand
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.data.design.design import Design, table_of
 from glmclf.errors import DataError
 
@@ -35,6 +36,8 @@ def level_rows(design: Any, factor: str, at: Mapping[str, Any] | None = None) ->
     DataError
         No such factor, a variable without levels, one that enters in more than one way, interactions without `at`,
         names in `at` that are no such variable.
+    NotImplementedError
+        A table of all pairs of levels would take gigabytes.
     """
     code = _code(design, factor)
     terms = [s for s in design.subterms if code in s.factors]
@@ -51,6 +54,12 @@ def level_rows(design: Any, factor: str, at: Mapping[str, Any] | None = None) ->
     if stray:
         raise DataError(f'at= names {", ".join(map(repr, stray))}, which "{factor}" does not interact with')
     levels = design.factors[code].levels
+    size = 32 * len(levels) * max(len(levels), len(design.xnames))  # of eight columns of a table of all pairs
+    if size > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f'all pairs of the {len(levels):,} levels of "{factor}" would take {1e-9 * size:.1f} GB: use t_test with a '
+            "row for each pair that matters"
+        )
     values = {code: np.arange(len(levels))} | _fixed(design, others, given, len(levels))
     widths = {c: f.width for c, f in design.factors.items()}
     rows, start = np.zeros((len(levels), len(design.xnames))), 0

@@ -16,6 +16,7 @@ from glmclf.core.design.columns import reordered, some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.rank import independent, triangular_factor
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses import anova as tests
 from glmclf.inference.hypotheses import score, wald
@@ -35,7 +36,13 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
         check_needs(res, f'anova(test="{test}")', Needs.LIKELIHOOD, Needs.OBJECTIVE)
     if test == "score":
         check_needs(res, 'anova(test="score")', Needs.MLE)
-    model, constant = res.model, res.model._constant_column()
+    model, constant, q = res.model, res.model._constant_column(), res.model._likelihood.n_eta
+    p = len(model.exog_names) * (q if test == "wald" else 1)
+    if 8 * p * p > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f'anova(test="{test}") forms arrays of all pairs of {p:,} columns, each of {8e-9 * p * p:.1f} GB: use '
+            "wald_test_terms(), or compare_lr_test with a fit without the term"
+        )
     columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
     if type == 1 and model.formula is not None:
         from glmclf.data.formula.parse import written_order
@@ -44,7 +51,6 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
     compared = tests.comparisons(type, columns, model._term_factors, skip)
     statistic = {"LR": lr_statistic, "wald": wald_statistic, "score": score_statistic}[test]
-    q = model._likelihood.n_eta
     if res._state.combinations:
         compared = [of_full_rank(res, c) for c in compared]
     values = [statistic(res, c) for c in compared]
