@@ -24,7 +24,7 @@ from glmclf.core.fit.solvers.sgd import RAW
 from glmclf.core.fit.unique_rows import of_counts
 from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT
 from glmclf.core.likelihood.objective import Objective
-from glmclf.core.numerics.arrow import ArrowFactor
+from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.observations import Observations
@@ -70,6 +70,8 @@ from glmclf.results.separation import Separation, separation_report
 if TYPE_CHECKING:
     from glmclf.core.separation.limit import LimitEstimate
 
+ROUNDINGS_OF_DIFFERENCE = 4.0  # relative error of a difference, in roundings of what it is of, as measured
+MIN_DIGITS_OF_ERRORS = 6  # correct digits of standard errors below which a fit says so
 
 
 def check_prediction(which: Any) -> None:
@@ -485,6 +487,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 limit = self._limit(found, objective, coordinates, method, separation, options)
             if limit is None:
                 self._verify(found, objective, coordinates, method)
+                self._warn_of_levels(found.fit.evaluation, coordinates)
             else:
                 check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
             if flic:
@@ -661,7 +664,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         try:
             _ = fit.evaluation.factor
         except np.linalg.LinAlgError:
-            advice = wide_offset(self) or "Check the scale of the regressors and the offset, or start elsewhere."
+            advice = wide_offset(self) or (
+                "Check the scale of the regressors and the offset, or start elsewhere; of a regressor that hardly "
+                "varies within the levels of a factor subtract the mean of each level."
+            )
             raise EstimationError(
                 f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
                 f"there: no standard errors exist. {advice}"
@@ -677,6 +683,25 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 InferenceWarning,
             )
         check_converged(fit, method, objective.unit)
+
+    def _warn_of_levels(self, e: Any, coordinates: Coordinates) -> None:
+        """Warn of columns of which so little is left within the levels of a factor of many that their standard errors
+        lose digits: the variance of what is left is a difference."""
+        if e.dear or not isinstance(e.information, ArrowMatrix):
+            return
+        shares, columns = e.factor.shares, coordinates.columns
+        digits = -np.log10(ROUNDINGS_OF_DIFFERENCE * np.finfo(float).eps / np.maximum(shares, np.finfo(float).tiny))
+        few = np.flatnonzero(digits < MIN_DIGITS_OF_ERRORS)
+        if len(few):
+            places = e.information.layout.border[few] % len(columns)
+            named = dict.fromkeys(self.exog_names[columns[j]] for j in places if columns[j] != self._constant_column())
+            names = ", ".join(f'"{name}"' for name in named)
+            warn(
+                f"{names}: hardly anything is left within the levels of the factor beside it, and standard errors have "
+                f"about {max(0, int(digits[few].min()))} correct digits; estimates have theirs. Subtract a value in "
+                "its middle, or the mean of each level, from the column.",
+                InferenceWarning,
+            )
 
     def _covariance(
         self, found: Any, objective: Objective, cov_type: str, keywords: Keywords

@@ -1017,5 +1017,5 @@ def test_numbers_that_a_stray_word_made_text():
 
 def test_what_the_module_offers():
     assert set(design_module.__all__) == {"Design", "TableDesign", "build_design", "table_of"}
-    assert set(arrays_module.__all__) == {"BesideArrays", "read_arrays", "read_endog", "read_exog"}
+    assert set(arrays_module.__all__) == {"BesideArrays", "check_finite", "read_arrays", "read_endog", "read_exog"}
     assert set(read_module.__all__) == {"ReadTable", "ReadParts", "read_formula"}

@@ -1,5 +1,6 @@
 """Fits of designs in which a factor has many levels: every number is that of the dense computation."""
 
+import contextlib
 import functools
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 import glmclf
 from glmclf.core.design import coding
 from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
@@ -358,3 +360,17 @@ def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
     for test in ("LR", "wald", "score"):
         with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
             res.anova(test=test)
+
+
+@pytest.mark.parametrize(("far", "digits"), [(0.0, None), (1e3, None), (1e6, "about 2 correct digits")])
+def test_a_column_that_is_large_beside_its_spread_within_levels(monkeypatch, far, digits):
+    """Where no other basis is to be had: the standard errors' digits are said, or right."""
+    monkeypatch.setattr(level_rank, "MAX_EXPANDED_ARITHMETIC", 0)
+    generator = np.random.default_rng(0)
+    data = pd.DataFrame({"x": generator.normal(size=6000), "g": np.repeat(np.arange(200), 30)})
+    data["y"] = generator.random(6000) < 1 / (1 + np.exp(-0.5 * data.x))
+    exact = glmclf.Logit.from_formula("y ~ x + C(g)", data).fit().bse["x"]
+    model = glmclf.Logit.from_formula("y ~ x + C(g)", data.assign(x=data.x + far))
+    with pytest.warns(InferenceWarning, match=f'^"x": .*{digits}') if digits else contextlib.nullcontext():
+        res = model.fit()
+    assert res.bse["x"] == pytest.approx(exact, rel=2e-3 if digits else 1e-8)

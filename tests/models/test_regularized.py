@@ -14,7 +14,8 @@ from scipy import sparse
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.core.design import factor
+from glmclf.core.design import pieces
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.fit import warm_start
 from glmclf.core.likelihood.objective import MultinomialObjective
 from glmclf.core.penalised import problem as penalised
@@ -1193,9 +1194,9 @@ def test_an_information_that_is_never_formed(monkeypatch, model, kind):
     cls = MNLogit if several else getattr(glmclf, model)
     if kind == "factors":
         data = pd.DataFrame({"y": y, "g": (i * 37) % 40, "x": X[:, 3], "z": X[:, 9]} | given)
-        monkeypatch.setattr(factor, "MIN_ROWS_FOR_CODES", 0)
+        monkeypatch.setattr(pieces, "MIN_ROWS_FOR_CODES", 0)
         m = cls.from_formula("y ~ x + z + C(g) + C(g):x", data, freq_weights="freq_weights", offset="offset")
-        assert isinstance(m._objective().blocks.arrays[0], factor.FactorColumns)
+        assert isinstance(m._objective().blocks.arrays[0], FactorColumns)
     else:
         X = np.where(np.abs(X) < 0.5, 0.0, X)
         m = cls(y, sparse.csr_array(X) if kind == "sparse" else X, **given)

@@ -244,8 +244,8 @@ def test_refused(model):
         getattr(glmclf, model)(y, sparse.coo_array(X[:, 1]))
 
 
-@pytest.mark.parametrize("model", ["LDA", "QDA", "NaiveBayes"])
-def test_generative_models_refuse(model):
+@pytest.mark.parametrize("model", ["LDA", "QDA"])
+def test_discriminant_models_refuse(model):
     with pytest.raises(NotImplementedError, match=f"{model} takes no scipy.sparse exog"):
         getattr(glmclf, model)(response("Logit"), sparse.csr_array(design()))
     res = getattr(glmclf, model)(response("Logit"), design(share=1.0)[:, 1:]).fit()

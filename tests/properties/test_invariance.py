@@ -242,7 +242,6 @@ def kinds(t):
     if t.times.notna().all():
         yield "small integers", t.assign(times=t.times.astype(np.uint8), year=t.year.astype(np.int16))
     yield "polars", pl.from_pandas(text_)
-    yield "lazy polars", pl.from_pandas(text_).lazy()
     yield "pyarrow", pa.Table.from_pandas(text_, preserve_index=False)
     yield "mapping", {c: text_[c].to_numpy() for c in text_}
     yield "fortran", pd.DataFrame({c: text_[c].to_numpy() for c in reversed(text_.columns)})

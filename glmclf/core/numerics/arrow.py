@@ -191,7 +191,7 @@ class ArrowMatrix(SymmetricMatrix):
     >>> M = ArrowMatrix(layout, np.array([[4.0]]), np.array([[[1.0]], [[2.0]]]), np.array([[[1.0]], [[2.0]]]))
     >>> np.asarray(M).tolist()
     [[4.0, 1.0, 2.0], [1.0, 1.0, 0.0], [2.0, 0.0, 2.0]]
-    >>> M.factor().solve(np.array([1.0, 0.0, 0.0])).tolist()
+    >>> M.factor().solve(np.array([1.0, 0.0, 0.0])).round(12).tolist()
     [1.0, -1.0, -1.0]
     """
 
@@ -322,6 +322,13 @@ class ArrowFactor:
         own = (self.L.diagonal(axis1=1, axis2=2) ** 2 / C.diagonal(axis1=1, axis2=2)).min(initial=1.0)
         self.kept = min(own, (S.diagonal() / A.diagonal()).min(initial=1.0))  # share of a column beside those before it
         self.S = CholeskyFactor(S) if len(S) else None
+
+    @property
+    def shares(self) -> ndarray:
+        """Share of each column of the border that all others leave of it, (q,): of its squared length."""
+        border, _ = self.layout.gather(self.scale)
+        own = self.matrix.A.diagonal() * border**2
+        return own if self.S is None else 1.0 / (own * self.S.inverse.diagonal())
 
     def solve(self, b: ndarray) -> ndarray:
         """Solution M^-1 b of a linear system, of one or several right sides."""

@@ -17,6 +17,7 @@ KINDS = ["Logit", "Logit firth", "Logit ridge", "Logit constrained", "Logit pool
          "NaiveBayes implied logit"]
 
 
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning", "ignore::glmclf.errors.ZeroCellWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_part_of_all(kind):
     res = FITS[kind].make()
