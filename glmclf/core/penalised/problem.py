@@ -583,7 +583,8 @@ class Problem:
         ill-conditioned; such a one is not solved by gradients."""
         if self.mean is not None:
             assert self.by_information is not None
-            return self if self._metric(least) is not None else self.by_information().well_mixed(least)
+            usable = self._too_wide or self._metric(least) is not None  # what is too wide has no other coordinates
+            return self if usable else self.by_information().well_mixed(least)
         frame, gram = self.frame, self.gram
         if frame is None or gram is None or self.penalty.lasso.any():
             return self
@@ -683,6 +684,8 @@ class Problem:
             if not working.has(at[wanted]):
                 working.add(at[wanted | _most_of(pull, (pull >= 2.0 - ratio**2) & ~wanted)])
             chosen = np.isin(at, working.columns)
+            if not chosen.any():  # every coefficient is 0, and none is wanted
+                return Fit(c, e, 0, True, "converged", 0.0)
             part = self._of_working_set(c, chosen, steps)
             found = part._by_newton(c[chosen], held := working.held(np.diag(part._ridge)))
             working.keep(held, np.diag(part._ridge))
@@ -849,7 +852,8 @@ class Problem:
         if not ridge.any() or (found.evaluation.dear and not little(self._most())):
             return 1.0
         if self._too_wide:
-            return float((mine.ridge / self._most())[mine.ridge > 0].min())
+            some = mine.ridge > 0
+            return float((mine.ridge[some] / np.maximum(self._most()[some], np.finfo(float).tiny)).min())
         size = self._sizes(found)
         if not little(size):
             return 1.0
@@ -940,13 +944,13 @@ class Problem:
         spread = root if coding.D is None else coding.D @ root
         if frame is None:
             fit = replace(found, theta=theta, evaluation=plain)
-            return partial(PenalisedEstimate, fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
+            return partial(PenalisedEstimate, fit, None, b=b, inner=plain), _squared(root), _squared(spread)
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
         root, spread = frame.out(root), frame.finally_into(spread)
         evaluation = plain if frame.final_is_own else DeferredEvaluation.at(frame.raw.rotated(basis, exact), theta)
         fit = replace(found, theta=theta, evaluation=evaluation)
         estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=frame.out(b), inner=plain)
-        return estimate, root @ root.T, spread @ spread.T
+        return estimate, _squared(root), _squared(spread)
 
 
 def _refuse_to_form(size: int) -> Any:
@@ -965,6 +969,11 @@ def _most_of(pull: ndarray, wanted: ndarray) -> ndarray:
         wanted = np.zeros_like(wanted)
         wanted[at[np.argpartition(pull[at], -MAX_COLUMNS_AT_ONCE)[-MAX_COLUMNS_AT_ONCE:]]] = True
     return wanted
+
+
+def _squared(root: ndarray) -> ndarray:
+    """Root times its transpose; of nothing without a product, which wakes BLAS threads that turn for some 80 ms."""
+    return root @ root.T if root.shape[1] else np.zeros((len(root), len(root)))
 
 
 def _diagonal(G: ndarray) -> ndarray:
