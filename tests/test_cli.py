@@ -900,6 +900,7 @@ def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
     (["--sep", ";"], ["--sep is for csv", "'spector'"]),
     (["--save", "new.csv", "--predict", "./new.csv"], ["--save 'new.csv'", "another file"]),
     (["--save", "new.csv", "--predict", "spector", "--out", "new.csv"], ["--save 'new.csv'", "another file"]),
+    (["--predict", "new.csv", "--out", "./new.csv"], ["--out './new.csv'", "another file"]),
     (["--save", "/nowhere/fit.json"], ["cannot write '/nowhere/fit.json'"]),
     (["--predict", "spector", "--out", "/nowhere/out.csv"], ["cannot write '/nowhere/out.csv'"]),
 ])

@@ -269,8 +269,10 @@ def misfit(args: argparse.Namespace) -> str | None:
         return f"{whose}; {args.model} has no such option"
     if args.out and not args.predict:
         return "--out is for --predict NEW"
-    if args.save and _same_file(args.save, args.data, args.predict, args.out):
-        return f"--save {args.save!r} is the name of another file of this command"
+    for option, written in (("--save", args.save), ("--out", args.out)):
+        others = (args.data, args.predict, args.out if option == "--save" else args.save)
+        if written and _same_file(written, *others):
+            return f"{option} {written!r} is the name of another file of this command"
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:
