@@ -269,10 +269,9 @@ def misfit(args: argparse.Namespace) -> str | None:
         return f"{whose}; {args.model} has no such option"
     if args.out and not args.predict:
         return "--out is for --predict NEW"
-    for option, written in (("--save", args.save), ("--out", args.out)):
-        others = (args.data, args.predict, args.out if option == "--save" else args.save)
-        if written and _same_file(written, *others):
-            return f"{option} {written!r} is the name of another file of this command"
+    for flag, path in (("--save", args.save), ("--out", args.out)):
+        if path and _same_file(path, args.data, args.predict, args.out if flag == "--save" else args.save):
+            return f"{flag} {path!r} is the name of another file of this command"
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:
