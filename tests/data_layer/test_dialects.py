@@ -272,3 +272,17 @@ def test_whole_numbers_do_not_wrap_around(code, exact):
     data = D.assign(i=I + 1970)
     found = Logit.from_formula(f"y ~ {code}", data).exog[:, 1]
     np.testing.assert_allclose(found, [exact(int(i)) for i in data.i], rtol=1e-14)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("code", [
+    "I((x > 0) + (x > 1))", "np.add(x > 0, x > 1)", "I(a + b)", "I((x > 0) + (x > 1) + 0)",
+])  # fmt: skip
+def test_a_sum_of_conditions_counts_them(code, trusted):
+    """numpy's sum of True and True is True, R's is 2."""
+    t = pd.DataFrame({"x": np.linspace(-2, 2, 40), "y": np.resize([0, 1, 1, 0, 1], 40)})
+    t = t.assign(a=t.x > 0, b=t.x > 1, n=1.0 * (t.x > 0) + (t.x > 1))
+    found, expected = (Logit.from_formula(f"y ~ {term}", t, trusted=trusted).fit() for term in (code, "n"))
+    np.testing.assert_allclose(found.params, expected.params, rtol=1e-12)
+    weights = Logit.from_formula("y ~ x", t, freq_weights="(x > -1) + (x > 1)").fit()
+    assert weights.nobs == (t.x > -1).sum() + (t.x > 1).sum()

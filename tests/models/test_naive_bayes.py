@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import references
+from scipy.sparse import csr_array
 
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes, errors
@@ -1112,3 +1113,17 @@ def test_unbiased_variances_are_refused_where_rows_are_not_counted():
     res = NaiveBayes.from_formula(formula, pima, divisor="unbiased").fit()
     with pytest.raises(NotImplementedError, match='divisor="mle"'):
         res.compare_conditional(glmclf.Logit.from_formula(formula, pima).fit())
+
+
+def test_levels_that_no_row_has_are_no_degrees_of_freedom():
+    """The likelihood ratio leaves smoothing out, and with it levels without rows."""
+    data = pd.DataFrame({"k": list("abc") * 20, "c": list("pqqpp") * 12, "b": [True] * 60})
+    wide = data.assign(c=pd.Categorical(data.c, categories=list("pqrst")))
+    few, many = (NaiveBayes.from_formula("k ~ c", t, smoothing=0.5).fit().term_tests() for t in (data, wide))
+    pd.testing.assert_frame_equal(few, many)
+    assert few.df.tolist() == [2]
+    both = NaiveBayes.from_formula("k ~ c + b", data, smoothing=0.5, families={"b": "bernoulli"}).fit().term_tests()
+    assert both.df.tolist() == [2, 0]
+    X = csr_array((data.c == "p").to_numpy(dtype=float)[:, None] * [1.0, 0.0])
+    words = NaiveBayes(data.k, X, families="bernoulli", smoothing=0.5).fit().term_tests()
+    assert words.df.tolist() == [2, 0] and words.statistic.iloc[0] == pytest.approx(few.statistic.iloc[0], rel=1e-12)

@@ -296,6 +296,10 @@ class Family:
         """The family whose estimates maximise the likelihood, where this one's divide by degrees of freedom."""
         return self
 
+    def unused(self, statistics: Any) -> ndarray:
+        """Parameters a class that no row of any class says anything of, by feature, (p,): of levels that none has."""
+        return np.zeros(self.p, dtype=int)
+
     def k_params(self, K: int) -> int:
         """Number of parameters of all features in K classes; K = 1 is the null model."""
         return K * self.p * self.free

@@ -525,11 +525,12 @@ class NaiveBayesFit:
     def likelihood_ratios(self) -> tuple[ndarray, ndarray]:
         """For each feature 2 (sum_k ll_jk - ll_j) and its degrees of freedom, (p,); smoothing is left out.
 
-        A table's is the G^2 of class by level.
+        A table's is the G^2 of class by level, of the levels that some row has.
         """
         own = np.concatenate([f.mle.fit(s).loglik(s).sum(axis=0) for f, s in zip(self.families, self.statistics)])
-        df = [(f.k_params(self.K) - f.k_params(1)) // f.p for f in self.families for _ in range(f.p)]
-        return 2 * (own - _null(self.families, self.statistics, 0.0)), np.array(df)
+        both = zip(self.families, self.statistics, strict=True)
+        df = [(f.k_params(self.K) - f.k_params(1)) // f.p - (self.K - 1) * f.unused(s) for f, s in both]
+        return 2 * (own - _null(self.families, self.statistics, 0.0)), np.concatenate(df)
 
     @property
     def k_params(self) -> int:

@@ -32,6 +32,12 @@ from glmclf.core.naive_bayes.family import (
 )
 
 
+def _without_rows(statistics: ClassSums) -> ndarray:
+    """How many levels no row has, but for one if it is all of them, (1,)."""
+    total = statistics.sums.sum(axis=0)
+    return np.array([min(int((total == 0).sum()), len(total) - 1)])
+
+
 @dataclass(frozen=True)
 class Categorical(Family):
     """A table of `levels` probabilities a class; values are codes 0..levels-1, -1 if missing, less for levels outside
@@ -63,6 +69,9 @@ class Categorical(Family):
         cells = np.asarray(y, dtype=np.intp) * self.levels + codes
         sums = np.bincount(cells, w, minlength=K * self.levels).astype(float).reshape(K, self.levels)
         return ClassSums(sums.sum(axis=1), sums, np.zeros(K))
+
+    def unused(self, statistics: ClassSums) -> ndarray:
+        return _without_rows(statistics)
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
@@ -240,6 +249,9 @@ class MultinomialFamily(Family):
     def statistics(self, values: Any, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         X, y, w = (_floats(values), y, w) if is_sparse(values) else observed_rows(values, y, w)
         return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, arrangements(X), w, K))
+
+    def unused(self, statistics: ClassSums) -> ndarray:
+        return _without_rows(statistics)
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing

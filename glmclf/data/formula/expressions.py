@@ -52,7 +52,8 @@ NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
 NUMPY_OTHERS = {"where": (3, frozenset[str]()), "clip": (3, frozenset({"a_min", "a_max", "min", "max"}))}
 # Functions and keywords by which a factor says itself what becomes of missing values of its columns.
 MISSING_AWARE = frozenset(
-    {"isnan", "isna", "isnull", "notna", "notnull", "isfinite", "fillna", "nan_to_num", "combine_first", "fmax", "fmin"}
+    "isnan isna isnull notna notnull isfinite isinf fillna nan_to_num combine combine_first fmax fmin replace hasnans "
+    "nansum nanprod nanmin nanmax nanmean nanmedian nanstd nanvar".split()
 )
 MISSING_KEYWORDS = frozenset({"na", "fill_value"})
 

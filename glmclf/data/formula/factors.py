@@ -163,10 +163,9 @@ class Expression:
     def missing_aware(self) -> bool:
         """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
         function of the caller's, or looks across rows."""
-        if not self.foreign or self.remembers:
-            return expressions.missing_aware(self.plain)
-        own = any(map(callable, self.borrowed.values()))
-        return own or bool(self.unknown_in_new) or expressions.missing_aware(self.plain)
+        across = self.foreign and not self.remembers and self.looks_across
+        own = self.foreign and not self.remembers and any(map(callable, self.borrowed.values()))
+        return own or across or expressions.missing_aware(self.plain)
 
     @cached_property
     def unknown(self) -> str:

@@ -30,7 +30,7 @@ BIT_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
     ast.RShift: (">>", operator.rshift),
     ast.Invert: ("~", operator.invert),
 }
-GROWING: dict[type, str] = {ast.Mult: "*", ast.Pow: "**"}
+GROWING: dict[type, str] = {ast.Add: "+", ast.Mult: "*", ast.Pow: "**"}
 GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
 MAX_BITS = 4096  # of a constant that a formula may compute
 BIT_FUNCTIONS = dict(BIT_SIGNS.values())
@@ -81,6 +81,8 @@ class _Guarded(ast.NodeTransformer):
         return ast.Call(ast.Name(GROWN, ast.Load()), [*words, *map(self.visit, operands)], [])
 
     def _call(self, node: ast.expr, op: ast.AST, operands: list[ast.expr]) -> ast.AST:
+        if type(op) is ast.Add and any(map(_of_numbers, operands)):
+            return self.generic_visit(node)
         if type(op) in GROWING:
             return self._grown(GROWING[type(op)], node, operands)
         if type(op) not in BIT_SIGNS:
@@ -92,14 +94,21 @@ class _Guarded(ast.NodeTransformer):
         return node
 
 
+def _of_numbers(operand: ast.expr) -> bool:
+    """Whether an operand of a sum is a number by its form: a constant, or of an arithmetic operator."""
+    if isinstance(operand, ast.BinOp):
+        return type(operand.op) not in BIT_SIGNS
+    return isinstance(operand, ast.Constant)
+
+
 def growth(node: ast.Call) -> tuple[str, list[ast.expr]]:
-    """Sign and operands of a product or power that a call of numpy is; no sign of any other call."""
+    """Sign and operands of a sum, product or power that a call of numpy is; no sign of any other call."""
     root, _, name = dotted(node.func).partition(".")
     if root not in NUMPY_NAMES or node.keywords:
         return "", []
     if name == "square" and len(node.args) == 1:
         return "**", [node.args[0], ast.Constant(2)]
-    sign = {"power": "**", "float_power": "**", "multiply": "*"}.get(name, "")
+    sign = {"power": "**", "float_power": "**", "multiply": "*", "add": "+"}.get(name, "")
     return (sign, node.args) if len(node.args) == 2 else ("", [])
 
 
@@ -111,11 +120,14 @@ def combined(sign: str, code: str, *operands: Any) -> Any:
 
 
 def grown(sign: str, code: str, a: Any, b: Any) -> Any:
-    """Value of a product or power of numbers of a bounded size.
+    """Value of a sum, or of a product or power of numbers of a bounded size.
 
-    Whole numbers of Python have no bound, nor has text that is repeated: columns of objects count as floats, text and
-    lists, and constants of more than `MAX_BITS` bits, are refused.
+    True and False are counted: numpy's sum of them is "or". Whole numbers of Python have no bound, nor has text that is
+    repeated: columns of objects count as floats, text and lists, and constants of more than `MAX_BITS` bits, are
+    refused.
     """
+    if sign == "+":
+        return a * 1 + b if _of_truth(a) and _of_truth(b) else a + b
     if all(isinstance(value, int) for value in (a, b)):
         bits = a.bit_length() * max(b, 1) if sign == "**" else a.bit_length() + b.bit_length()
         if bits > MAX_BITS and abs(a) > 1:
