@@ -184,6 +184,11 @@ class ClassCoding:
         """The information of b from that of the model's parameters: an array of its own."""
         return A.copy() if self.D is None else self.D.T @ A @ self.D
 
+    def centred(self, b: ndarray) -> ndarray:
+        """Coefficients, derivatives in them or a root of their covariance, with what is free adding up to 0 over the
+        classes."""
+        return b
+
     def covariance(self, V: ndarray) -> ndarray:
         """Covariance of the model's parameters from that of b."""
         return V if self.D is None else self.D @ V @ self.D.T
@@ -228,10 +233,10 @@ class SymmetricCoding(ClassCoding):
     def b(self, c: ndarray) -> ndarray:
         b = np.zeros(self.contrasts.shape[1] * len(self.free))
         b[self.places] = c
-        return self._centred(b)
+        return self.centred(b)
 
     def score(self, s: ndarray) -> ndarray:
-        return self._centred(s)[self.places]
+        return self.centred(s)[self.places]
 
     def gradients(self, objective: Any) -> Any:
         return ByClass(objective, self)
@@ -249,11 +254,10 @@ class SymmetricCoding(ClassCoding):
     def _by_class(self, b: ndarray) -> ndarray:
         return b.reshape(-1, len(self.free))
 
-    def _centred(self, b: ndarray) -> ndarray:
-        """Coefficients, or derivatives in them, with what is free adding up to 0 over the classes."""
-        B = self._by_class(b).copy()
+    def centred(self, b: ndarray) -> ndarray:
+        B = b.reshape(self.contrasts.shape[1], len(self.free), *b.shape[1:]).copy()
         B[:, self.free] -= B[:, self.free].mean(axis=0)
-        return B.ravel()
+        return B.reshape(b.shape)
 
 
 class ByClass(Restricted):
@@ -946,10 +950,10 @@ class Problem:
             fit = replace(found, theta=theta, evaluation=plain)
             return partial(PenalisedEstimate, fit, None, b=b, inner=plain), _squared(root), _squared(spread)
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
-        root, spread = frame.out(root), frame.finally_into(spread)
+        root, spread, b = coding.centred(frame.out(root)), frame.finally_into(spread), coding.centred(frame.out(b))
         evaluation = plain if frame.final_is_own else DeferredEvaluation.at(frame.raw.rotated(basis, exact), theta)
         fit = replace(found, theta=theta, evaluation=evaluation)
-        estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=frame.out(b), inner=plain)
+        estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=b, inner=plain)
         return estimate, _squared(root), _squared(spread)
 
 
