@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,13 @@ from numpy import ndarray
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import Coordinates
-from glmclf.core.fit.estimate import RankDeficiency
+from glmclf.core.fit.estimate import FACTORED_ALONE, RankDeficiency
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.rows.asked import named
-from glmclf.core.rows.blocks import Blocks
+from glmclf.core.rows.blocks import Blocks, one_blas_thread
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.errors import (
     ConvergenceWarning,
@@ -486,13 +487,14 @@ class Regularization(Inputs):
             problem = problem.well_mixed(min(grid))
             fits.clear()
             c = None
-            for a in grid:
-                part = problem.scaled(a)
-                first = None if start is None else start[places] + shift
-                fit = self._solved(part, first, theta) if c is None else part.solve(c)
-                c, found = fit.theta, self._finished(part, fit)
-                self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
-                fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
+            with one_blas_thread() if len(theta) in FACTORED_ALONE else nullcontext():  # others turn between two fits
+                for a in grid:
+                    part = problem.scaled(a)
+                    first = None if start is None else start[places] + shift
+                    fit = self._solved(part, first, theta) if c is None else part.solve(c)
+                    c, found = fit.theta, self._finished(part, fit)
+                    self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
+                    fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
         if grid is None or len(grid):

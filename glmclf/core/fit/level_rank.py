@@ -10,7 +10,14 @@ from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import beside
-from glmclf.core.fit.rank import FEW_ROUNDINGS, MAX_ROUNDED_REST, dependencies, roundings, triangular_factor
+from glmclf.core.fit.rank import (
+    FEW_ROUNDINGS,
+    MAX_ROUNDED_REST,
+    dependencies,
+    projected_out,
+    roundings,
+    triangular_factor,
+)
 from glmclf.core.numerics.arrow import ArrowLayout
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
@@ -164,10 +171,7 @@ def _combinations(R: ndarray, length: ndarray, inside: ndarray, units: ndarray) 
     null = []
     for j in range(q):
         r = len(kept)
-        a = Q[:, :r].T @ S[:, j]
-        rest = S[:, j] - Q[:, :r] @ a
-        again = Q[:, :r].T @ rest
-        rest, a = rest - Q[:, :r] @ again, a + again
+        rest, a = projected_out(Q[:, :r], S[:, j])
         size = float(np.linalg.norm(rest))
         b = solve_triangular(U[:r, :r], a) if size < MAX_ROUNDED_REST and r else np.zeros(r)
         terms = inside[j] / scale[j] + float(np.abs(b) @ (inside[kept] / scale[kept]))

@@ -23,6 +23,15 @@ BINADES, LOWEST_BINADE = 96, -48  # powers of two whose numbers are counted apar
 MIN_SHARE_OF_LAST_BITS = 0.25  # share of rounded numbers that use the last bit of their format: half on average
 
 
+def projected_out(Q: ndarray, x: ndarray) -> tuple[ndarray, ndarray]:
+    """What orthonormal columns leave of a vector, and its coefficients on them: projected twice, so that what is left
+    is orthogonal to rounding (Daniel, Gragg, Kaufman & Stewart 1976, Mathematics of Computation 30)."""
+    a = Q.T @ x
+    rest = x - Q @ a
+    again = Q.T @ rest
+    return rest - Q @ again, a + again
+
+
 def triangular_factor(blocks: Blocks) -> ndarray:
     """Triangular factor R of X = Q R, (k, k) upper triangular, combined block by block, as a tree: rounding
     errors do not add up.
@@ -67,10 +76,7 @@ def dependencies(R: ndarray, units: ndarray | None = None) -> dict[int, dict[int
     found: dict[int, dict[int, float]] = {}
     for j in range(k):
         r = len(kept)
-        a = Q[:, :r].T @ S[:, j]
-        rest = S[:, j] - Q[:, :r] @ a
-        again = Q[:, :r].T @ rest
-        rest, a = rest - Q[:, :r] @ again, a + again
+        rest, a = projected_out(Q[:, :r], S[:, j])
         size = float(np.linalg.norm(rest))
         b = solve_triangular(U[:r, :r], a) if size < MAX_ROUNDED_REST and r else np.zeros(r)
         # the terms of the combination are rounded, too: large terms that cancel leave a larger rest

@@ -948,13 +948,13 @@ class Problem:
         spread = root if coding.D is None else coding.D @ root
         if frame is None:
             fit = replace(found, theta=theta, evaluation=plain)
-            return partial(PenalisedEstimate, fit, None, b=b, inner=plain), _squared(root), _squared(spread)
+            return partial(PenalisedEstimate, fit, None, b=b, inner=plain), root @ root.T, spread @ spread.T
         basis, theta, exact = frame.final[0], frame.finally_into(theta), frame.exact
         root, spread, b = coding.centred(frame.out(root)), frame.finally_into(spread), coding.centred(frame.out(b))
         evaluation = plain if frame.final_is_own else DeferredEvaluation.at(frame.raw.rotated(basis, exact), theta)
         fit = replace(found, theta=theta, evaluation=evaluation)
         estimate = partial(PenalisedEstimate, fit, basis, exact=exact, b=b, inner=plain)
-        return estimate, _squared(root), _squared(spread)
+        return estimate, root @ root.T, spread @ spread.T
 
 
 def _refuse_to_form(size: int) -> Any:
@@ -973,11 +973,6 @@ def _most_of(pull: ndarray, wanted: ndarray) -> ndarray:
         wanted = np.zeros_like(wanted)
         wanted[at[np.argpartition(pull[at], -MAX_COLUMNS_AT_ONCE)[-MAX_COLUMNS_AT_ONCE:]]] = True
     return wanted
-
-
-def _squared(root: ndarray) -> ndarray:
-    """Root times its transpose; of nothing without a product, which wakes BLAS threads that turn for some 80 ms."""
-    return root @ root.T if root.shape[1] else np.zeros((len(root), len(root)))
 
 
 def _diagonal(G: ndarray) -> ndarray:

@@ -37,7 +37,7 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
     for which, res in (("this", larger), ("restricted", smaller)):
         check_needs(res, f"compare_lr_test ({which} model)", Needs.LIKELIHOOD)
         if own == "independent" and res._smoothed:
-            raise ValueError(f"compare_lr_test needs maxima of the likelihood; the {which} model has smoothing=")
+            raise ValueError(f"compare_lr_test needs maxima of the likelihood: the model ({which}) has smoothing=")
     differ = different_data(larger, smaller)
     if differ:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")

@@ -375,7 +375,8 @@ class LikelihoodTests:
         ScoreBootstrapTest
             A namedtuple: `statistic`, T; `pvalue`; `df`, the number of restrictions; `clusters`; `reps`, draws; `seed`,
             None where all signs were taken. The data count as a draw: the p-value is
-            (1 + #{T* >= T})/(1 + reps), of all signs, one of which they are, #{T* >= T}/reps.
+            (1 + #{T* >= T})/(1 + reps). Of all signs, one of which they are under the null, #{T* >= T}/reps; with
+            ``impose_null=False`` T is of the estimate, and the data one draw more.
 
         Raises
         ------
