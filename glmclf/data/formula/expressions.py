@@ -52,8 +52,8 @@ NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
 NUMPY_OTHERS = {"where": (3, frozenset[str]()), "clip": (3, frozenset({"a_min", "a_max", "min", "max"}))}
 # Methods of columns, and functions of numpy, whose value in a row is of the rows around it or of its group.
 OF_NEIGHBOURS = frozenset(
-    "shift diff pct_change rolling expanding ewm groupby interpolate ffill bfill pad backfill ediff1d gradient convolve "
-    "roll flip".split()
+    "shift diff pct_change rolling expanding ewm groupby interpolate ffill bfill pad backfill ediff1d gradient "
+    "convolve roll flip".split()
 )
 # The same, and those whose value in a row depends on other rows otherwise.
 ACROSS = OF_NEIGHBOURS | frozenset(
@@ -66,8 +66,8 @@ MISSING_AWARE = frozenset(
     "isnan isna isnull notna notnull isfinite hasnans fillna nan_to_num combine_first fmax fmin".split()
 )
 MISSING_KEYWORDS = frozenset("na fill_value na_option na_rep dummy_na use_na_sentinel".split())
-RECODING = frozenset({"replace", "map", "isin"})  # where what they look for, which comes first, holds a missing value
-PASSING_OVER = "nansum nanprod nanmin nanmax nanmean nanmedian nanstd nanvar".split()  # along an axis of several columns
+RECODING = frozenset({"replace", "map", "isin"})  # where what is looked for, which comes first, holds one
+PASSING_OVER = "nansum nanprod nanmin nanmax nanmean nanmedian nanstd nanvar".split()  # along axis=
 MISSING_LITERALS = frozenset({"nan", "NaN", "NA", "NaT"})
 
 _OPERATORS = (

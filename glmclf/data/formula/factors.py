@@ -36,7 +36,7 @@ from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
-LIBRARIES = frozenset({"numpy", "pandas", "scipy"})  # whose functions mean nothing by missing values, but for a closed list
+LIBRARIES = frozenset({"numpy", "pandas", "scipy"})  # whose functions treat no missing values, but for a list
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
 
 

@@ -183,7 +183,7 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
 
 
 def not_computed(what: str, error: Exception) -> DataError:
-    """The error that a table which an engine makes when it is asked for cannot be made; plans of queries are left out."""
+    """The error that an engine cannot make the table it was asked for; plans of queries are left out."""
     words = " ".join(str(error).strip().split("\n\n")[0].split())
     return DataError(f"{what} cannot be computed: {type(error).__name__}: {words}")
 
