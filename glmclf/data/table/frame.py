@@ -172,8 +172,8 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
     if isinstance(frame, narwhals.LazyFrame):
         try:
             frame = frame.collect()
-        except Exception as error:  # of the engine, which has its own
-            raise not_computed(f"the {_module(data).strip('_')} {type(data).__name__}", error) from error
+        except Exception as failed:  # of the engine, which has its own
+            raise not_computed(f"the {_module(data).strip('_')} {type(data).__name__}", failed) from failed
     # categories in the order of appearance are in no order: the rows must not decide the base level
     loose = [name for name, dtype in frame.schema.items() if dtype == narwhals.Categorical]
     if loose:
