@@ -65,7 +65,8 @@ def test_categories_are_those_of_all_parts_by_value(path):
 @pytest.mark.parametrize("model", MODELS)
 def test_labels_in_part_are_of_numbers(path, model):
     """As Stata takes them; C() makes levels of the values, and either is said by I() or C()."""
-    make, left, numbers = getattr(glmclf, model).from_formula, MODELS[model], pd.read_stata(path, convert_categoricals=False)
+    make, left = getattr(glmclf, model).from_formula, MODELS[model]
+    numbers = pd.read_stata(path, convert_categoricals=False)
     with pytest.warns(DataWarning, match='"score" of Stata "rows.dta" has labels in part: 99 is "unknown", but'):
         found = make(f"{left} ~ x + score", path).fit()
     np.testing.assert_allclose(found.llf, make(f"{left} ~ x + score", numbers).fit().llf, rtol=1e-10)

@@ -196,8 +196,8 @@ def computed(reader: Reader, survey: TableSummary) -> dict[str, Design]:
 def say_left_out(source: Source, reader: Reader, survey: TableSummary) -> None:
     """Warn of rows of parts that were left out as a term has no value, although its columns have one, and of columns
     that the source has a remark on."""
-    for remark in [source.remarks[e.bare] for e in reader.bound.values() if e.bare in source.remarks]:
-        warn(remark, DataWarning)
+    for code in source.remarks.keys() & (reader.bound.keys() - set(reader.left)):
+        warn(source.remarks[code], DataWarning)
     terms = reader.bound | {str(value): value.expression for value in reader.computed.values()}
     for code, e in terms.items() if not isinstance(source, OneTable) else ():
         if code in survey.masks and e.bare is None and not e.missing_aware:
