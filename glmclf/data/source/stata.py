@@ -78,8 +78,8 @@ class Stata(Source):
         label = next(f'{value} is "{label}"' for value, label in self._labels[name].items())
         return (
             f'"{name}" of {self.kind} has labels in part: {label}, but {quoted(bare, 3)} '
-            f"{'have' if len(bare) > 1 else 'has'} none. It is taken for numbers, as Stata takes it; write I({name}) to "
-            f"say so, or C({name}) for a level for each value"
+            f"{'have' if len(bare) > 1 else 'has'} none. It is taken for numbers, as Stata takes it; write I({name}) "
+            f"to say so, or C({name}) for a level for each value"
         )
 
     def _parts(self, columns: list[str] | None) -> Iterator[pd.DataFrame]:
