@@ -136,8 +136,9 @@ class Regularization(Inputs):
         Raises
         ------
         ValueError
-            None of alpha and alphas, or one number beside alphas; an infinite weight of a ridge; values that are negative, missing, of another length or name; a penalty on
-            the intercept without `penalize_intercept`; another method.
+            None of alpha and alphas, or one number beside alphas; values that are negative, missing, of another length
+            or name; an infinite weight of a ridge; a penalty on the intercept without `penalize_intercept`; another
+            method.
         PerfectSeparationError
             The data are separated by columns that have no penalty.
         EstimationError

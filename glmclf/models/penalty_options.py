@@ -196,7 +196,8 @@ def _by_name(alpha, names: list[str], terms: Mapping[str, slice]) -> ndarray:
     places: dict[Any, Any] = {**terms, **{name: slice(i, i + 1) for i, name in enumerate(names)}}
     unknown = [repr(name) for name in alpha.keys() if name not in places]
     if unknown:
-        raise ValueError(f"alpha names {', '.join(unknown)}, which is no column and no term of the model: {quoted(names)}")
+        what = f"{', '.join(unknown)}, which is no column and no term of the model"
+        raise ValueError(f"alpha names {what}, which has {quoted(names)}")
     out, times = np.zeros(len(names)), np.zeros(len(names), dtype=int)
     for name, value in alpha.items():
         out[places[name]] = _floats(value if np.ndim(value) == 0 else None, alpha)
