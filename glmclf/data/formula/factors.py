@@ -36,6 +36,7 @@ from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
+LIBRARIES = frozenset({"numpy", "pandas", "scipy"})  # whose functions treat no missing values, but for a list
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
 
 
@@ -161,11 +162,10 @@ class Expression:
 
     @cached_property
     def missing_aware(self) -> bool:
-        """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
-        function of the caller's, or looks across rows."""
-        across = self.foreign and not self.remembers and self.looks_across
-        own = self.foreign and not self.remembers and any(map(callable, self.borrowed.values()))
-        return own or across or expressions.missing_aware(self.plain)
+        """Whether missing values of the columns may have values here: the code says what becomes of them, takes values
+        of other rows, or calls a function of the caller's."""
+        of_caller = self.borrowed.values() if self.foreign and not self.remembers else ()
+        return any(map(_may_treat_missing, of_caller)) or expressions.missing_aware(self.plain)
 
     @cached_property
     def unknown(self) -> str:
@@ -313,6 +313,15 @@ class Expression:
             if text and self.wants_series:  # also where all are missing
                 return pd.Series(values, dtype=TEXT_DTYPE)
         return pd.Series(values, copy=False) if self.wants_series else values
+
+
+def _may_treat_missing(value: Any) -> bool:
+    """Whether a value of the caller's may give missing values another meaning: a function that is none of a library's
+    off the closed list, or a list or dict that holds one."""
+    if callable(value):
+        library = (getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
+        return library not in LIBRARIES or getattr(value, "__name__", "") in expressions.MISSING_AWARE
+    return isinstance(value, (dict, list, tuple, set)) and any(pd.api.types.is_scalar(v) and pd.isna(v) for v in value)
 
 
 def arrays_of(variables: Mapping[str, Any]) -> dict[str, int]:
