@@ -58,8 +58,8 @@ def regularization(
     -----
     The penalty falls from left to right on a log axis; a fit with alpha = 0 has no place there and is left out, as the
     axis says. Of a path whose coefficients have weights of their own, alpha is what multiplies these. Above
-    the coefficients stand the effective degrees of freedom, or after a lasso how many slopes are not 0. Dashed lines are
-    at `alpha_min`, dotted ones at `alpha_1se`.
+    the coefficients stand the effective degrees of freedom, or after a lasso how many slopes are not 0. Dashed lines
+    are at `alpha_min`, dotted ones at `alpha_1se`.
 
     Examples
     --------
