@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PANEL_SIZE = (3.5, 3.1)  # inches
+PANEL_HEIGHT = 3.0  # inches
 MAX_BARS = 10  # terms or pairs that are drawn
 MAX_POINTS = 10_000  # rows that are drawn
 MAX_CURVE_POINTS = 1_000
@@ -87,8 +87,7 @@ def check(
     if not shown:
         raise NotImplementedError("check(): nothing can be drawn of this fit: " + "; ".join(found.left_out))
     columns = min(len(shown), 3 if len(shown) != 4 else 2)
-    wide, tall = PANEL_SIZE
-    size = (wide * columns + 0.4, tall * -(-len(shown) // columns) + 0.4)
+    size = (layout.PANEL * columns, PANEL_HEIGHT * -(-len(shown) // columns) + 0.4)
     axes = layout.several(ax, len(shown), size, columns)
     for one, (name, which) in zip(axes, shown):
         layout.tidy(one)
@@ -218,7 +217,8 @@ def _stems(ax: Axes, values: pd.Series, base: float) -> None:
 
 def _named_rows(ax: Axes, names: list[str]) -> None:
     """Set short names along the y axis."""
-    labels = [layout.wrapped(name, 99) for name in marks.shortened(names, 24)]
+    short = dict(zip(unique := list(dict.fromkeys(names)), marks.shortened(unique, 25)))
+    labels = [layout.wrapped(short[name], 99) for name in names]
     ax.set_yticks(np.arange(len(names)), labels, fontsize=layout.small(ax, 8.0))
 
 
@@ -260,7 +260,8 @@ def _covariances(ax: Axes, found: ModelCheck, _: Any) -> None:
 def _independence(ax: Axes, found: ModelCheck, _: Any) -> None:
     r = found._drawn["independence"].correlation[:MAX_BARS]
     levels = list(found.results.levels)
-    short = dict(zip(names := list(dict.fromkeys(n for row in r.index for n in row[1:])), marks.shortened(names, 12)))
+    names = list(dict.fromkeys(name for _, *pair in r.index for name in pair))
+    short = dict(zip(names, marks.shortened(names, 12)))
     _stems(ax, pd.Series(r.to_numpy(), index=[f"{short[a]}, {short[b]}" for _, a, b in r.index]), 0.0)
     for i, (level, value) in enumerate(zip(r.index.get_level_values(0), r)):
         k = levels.index(level)
