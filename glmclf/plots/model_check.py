@@ -11,15 +11,10 @@ import pandas as pd
 from glmclf.plots import labelling, layout, marks
 from glmclf.plots.density_curves import density_over_rows
 from glmclf.plots.diagnostics import normal_plot
+from glmclf.results.performance.findings import FINE
+from glmclf.results.performance.fit_checks import COOK_LOOK, COOK_PROBLEM, VIF_LOOK, VIF_PROBLEM
 from glmclf.results.performance.law_checks import CURVES
-from glmclf.results.performance.model_check import (
-    COOK_LOOK,
-    COOK_PROBLEM,
-    FINE,
-    VIF_LOOK,
-    VIF_PROBLEM,
-    ModelCheck,
-)
+from glmclf.results.performance.model_check import ModelCheck
 from glmclf.results.tables.numbers import with_minus
 
 if TYPE_CHECKING:
@@ -106,7 +101,7 @@ def _axes_of(found: ModelCheck) -> list[tuple[str, Any]]:
     shown: list[tuple[str, Any]] = []
     for name in found.panels:
         if name == "features":
-            shown += [(name, i) for i in range(min(CURVES, len(found._drawn[name]["order"])))]
+            shown += [(name, i) for i in range(min(CURVES, len(found._inspection.drawn[name]["order"])))]
         elif name in _DRAWN:
             shown.append((name, 0))
     return shown
@@ -129,7 +124,7 @@ def _title(ax: Axes, found: ModelCheck, name: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------ panels
 def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
-    data = found._drawn["calibration"]
+    data = found._inspection.drawn["calibration"]
     levels, curve, smooth = data["levels"], data["curve"], data["smooth"]
     ax.plot([0, 1], [0, 1], color=layout.GREY, linewidth=0.8, linestyle="--", zorder=1)
     several = curve.index.nlevels > 1
@@ -147,7 +142,7 @@ def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
 
 
 def _regressors(ax: Axes, found: ModelCheck, _: Any) -> None:
-    data = found._drawn["regressors"]
+    data = found._inspection.drawn["regressors"]
     t = data["bins"]
     ax.fill_between(t.x, -2 * t.se, 2 * t.se, color=layout.PALE, linewidth=0, zorder=0)
     ax.axhline(0, color=layout.GREY, linewidth=0.8, zorder=1)
@@ -159,18 +154,18 @@ def _regressors(ax: Axes, found: ModelCheck, _: Any) -> None:
 
 
 def _residuals(ax: Axes, found: ModelCheck, _: Any) -> None:
-    z = found._drawn["residuals"]
+    z = found._inspection.drawn["residuals"]
     normal_plot(ax, z, found.alpha, True, legend=False)
     layout.caption(ax, "", "normal quantile", "quantile residual")
 
 
 def _distances(ax: Axes, found: ModelCheck, _: Any) -> None:
-    normal_plot(ax, found._drawn["distances"], found.alpha, True, legend=False)
+    normal_plot(ax, found._inspection.drawn["distances"], found.alpha, True, legend=False)
     layout.caption(ax, "", "normal quantile", "distance from the class's mean, as a normal quantile")
 
 
 def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
-    t = found._drawn["influence"].dropna()
+    t = found._inspection.drawn["influence"].dropna()
     order = np.argsort(-t.cooks.to_numpy(), kind="stable")
     if len(t) > MAX_POINTS:
         rest = order[MAX_POINTS // 2 :]
@@ -183,7 +178,7 @@ def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
             ax.axhline(level, color=layout.GREY, linewidth=0.8, linestyle=":")
     ax.set_ylim(bottom=0.0, top=1.2 * top if top > 0 else 1.0)
     ax.margins(x=0.08)
-    sampled = f" ({len(d):,} of {len(found._drawn['influence']):,} rows drawn)" if len(t) > MAX_POINTS else ""
+    sampled = f" ({len(d):,} of {len(t):,} rows drawn)" if len(d) < len(t) else ""
     layout.caption(ax, "", f"leverage{sampled}", "Cook's distance")
     named = d.iloc[:MAX_NAMED_ROWS]
     named = named[named.cooks > 0]
@@ -192,7 +187,7 @@ def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
 
 
 def _collinearity(ax: Axes, found: ModelCheck, _: Any) -> None:
-    data = found._drawn["collinearity"]
+    data = found._inspection.drawn["collinearity"]
     v = data["vif"].sort_values(ascending=False, kind="stable")
     shown = v[:MAX_BARS]
     for level in (VIF_LOOK, VIF_PROBLEM):
@@ -223,7 +218,7 @@ def _named_rows(ax: Axes, names: list[str]) -> None:
 
 
 def _roc(ax: Axes, found: ModelCheck, _: Any) -> None:
-    curves = found._drawn["roc"]
+    curves = found._inspection.drawn["roc"]
     ax.plot([0, 1], [0, 1], color=layout.GREY, linewidth=0.8, linestyle="--", zorder=1)
     for k, (level, curve) in enumerate(curves.items()):
         t = _thinned(curve.curve)
@@ -238,7 +233,7 @@ def _thinned(t: pd.DataFrame) -> pd.DataFrame:
 
 
 def _features(ax: Axes, found: ModelCheck, which: int) -> None:
-    data = found._drawn["features"]
+    data = found._inspection.drawn["features"]
     name = data["order"][which]
     density_over_rows(ax, found.results, name, data["curves"].get(name))
     if which:
@@ -247,7 +242,7 @@ def _features(ax: Axes, found: ModelCheck, which: int) -> None:
 
 
 def _covariances(ax: Axes, found: ModelCheck, _: Any) -> None:
-    t = found._drawn["covariances"]
+    t = found._inspection.drawn["covariances"]
     at = np.arange(len(t))
     for k, row in enumerate(t.itertuples()):
         ax.hlines(at[k], row.lower, row.upper, color=layout.colour(k), linewidth=1.5)
@@ -258,7 +253,7 @@ def _covariances(ax: Axes, found: ModelCheck, _: Any) -> None:
 
 
 def _independence(ax: Axes, found: ModelCheck, _: Any) -> None:
-    r = found._drawn["independence"].correlation[:MAX_BARS]
+    r = found._inspection.drawn["independence"].correlation[:MAX_BARS]
     levels = list(found.results.levels)
     names = list(dict.fromkeys(name for _, *pair in r.index for name in pair))
     short = dict(zip(names, marks.shortened(names, 12)))

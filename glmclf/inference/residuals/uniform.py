@@ -6,10 +6,10 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import kolmogorov
 
-GRID = np.arange(1, 200) / 200  # where distribution functions are compared
+PLACES = np.arange(1, 200) / 200  # where distribution functions are compared
 
 
-def averaged_transform(low: ndarray, high: ndarray, at: ndarray = GRID) -> ndarray:
+def averaged_transform(low: ndarray, high: ndarray, at: ndarray = PLACES) -> ndarray:
     """Mean distribution function of numbers that are uniform between P(Y < y) and P(Y <= y), each row its own.
 
     The law of randomised quantile residuals, over all draws: uniform if the probabilities are right.

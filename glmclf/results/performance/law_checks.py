@@ -16,14 +16,14 @@ from glmclf.inference.generative.covariances import class_roots, log_determinant
 from glmclf.inference.hypotheses.wald import critical_value
 from glmclf.inference.residuals.uniform import kolmogorov_smirnov
 from glmclf.results.base import times_of
-from glmclf.results.performance.model_check import (
+from glmclf.results.performance.findings import (
     FINE,
     LOOK,
     P_SAYS,
     PROBLEM,
     SMALL_DISTANCE,
     Finding,
-    ModelCheck,
+    Inspection,
     holm,
     judged,
     p_words,
@@ -35,12 +35,12 @@ BOX_P = 0.001  # Box's M finds small differences, and departures from normality
 STRONG_DEPENDENCE = 0.3  # informational correlation of a pair of features, a medium one in Cohen's terms
 CURVES = 3  # features whose densities are kept to be drawn, those farthest from their data
 NOUNS = {"gaussian": "normal", "gamma": "gamma", "exponential": "exponential", "poisson": "Poisson"}
-LEAST_ROWS = 5  # of a class, for a test of its law
+LEAST_OF_CLASS = 5  # of a class, for a test of its law
 MAX_PAIR_NUMBERS = 2e9  # pairs of features times rows, beyond which the audit is left out
 UNUSUAL = 0.05  # expected number of rows unlike every class, in all
 
 
-def generative_only(c: ModelCheck, panel: str, *needs: str) -> Any:
+def generative_only(c: Inspection, panel: str, *needs: str) -> Any:
     """The result, if it is of a generative model that has what the panel needs."""
     if not hasattr(c.results, "discriminant"):
         raise NotImplementedError(
@@ -75,7 +75,7 @@ class FeatureLaw(NamedTuple):
     pooled: bool
 
 
-def features(c: ModelCheck) -> list[Finding]:
+def features(c: Inspection) -> list[Finding]:
     """Distances of the features' laws from their data, in each class or, with one variance, in all."""
     res = generative_only(c, "features")
     check_needs(res, "features", Needs.ROWS)
@@ -92,7 +92,7 @@ def features(c: ModelCheck) -> list[Finding]:
     names = list(dict.fromkeys(worst.feature))
     drawn = [] if hasattr(res, "conditionals") else names[:CURVES]  # naive Bayes has density()
     curves = {law.name: _densities(law) for law in of if law.name in drawn}
-    c._drawn["features"] = {"table": table, "order": names, "curves": curves}
+    c.drawn["features"] = {"table": table, "order": names, "curves": curves}
     row = worst.iloc[0]
     D, p = float(row.distance), float(row.pvalue_holm)
     where = "" if row.level is None else f" in {value_text(row.level)}"
@@ -119,7 +119,7 @@ def _rows_of(res: Any, law: FeatureLaw, w: ndarray) -> list[tuple[Any, ...]]:
     found = []
     for level, x, parameters, own in parts:
         own = own & np.isfinite(x)
-        if own.sum() >= LEAST_ROWS:
+        if own.sum() >= LEAST_OF_CLASS:
             found.append((law.name, law.family, level, *_distance(x[own], w[own], law.family, parameters, frequency)))
     return found
 
@@ -188,7 +188,7 @@ def _distance(
 
 
 # --------------------------------------------------------------------------------------------------------- distances
-def distances(c: ModelCheck) -> list[Finding]:
+def distances(c: Inspection) -> list[Finding]:
     """Distances of the rows from the mean of their class, as normal quantiles of their exact law."""
     res = generative_only(c, "distances", "typicality")
     check_needs(res, "typicality", Needs.LIKELIHOOD, Needs.ROWS)
@@ -198,7 +198,7 @@ def distances(c: ModelCheck) -> list[Finding]:
     known = t.dropna()
     if not len(known):
         raise ValueError("distances: classes have too few rows for a law of the distances")
-    c._drawn["distances"] = pd.Series(-ndtri(known.to_numpy()), index=known.index)
+    c.drawn["distances"] = pd.Series(-ndtri(known.to_numpy()), index=known.index)
     u, n = np.sort(known.to_numpy()), len(known)
     D = float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
     p = kolmogorov_smirnov(D, n)
@@ -218,7 +218,7 @@ def distances(c: ModelCheck) -> list[Finding]:
 
 
 # ------------------------------------------------------------------------------------------------------- covariances
-def covariances(c: ModelCheck) -> list[Finding]:
+def covariances(c: Inspection) -> list[Finding]:
     """Box's M, and the log determinants of the classes' covariances with their intervals."""
     res = generative_only(c, "covariances", "boxm_test")
     check_choice("kind", res._law.kind, ("full", "diag", "spherical"))
@@ -233,7 +233,7 @@ def covariances(c: ModelCheck) -> list[Finding]:
     own = pd.DataFrame(
         np.array(rows)[res.model._order], pd.Index(res.levels, dtype=object), ["value", "lower", "upper"]
     )
-    c._drawn["covariances"] = own
+    c.drawn["covariances"] = own
     p, pooled = float(test["pvalue"]), res._law.pooled
     worse = float(test["M"] - test["df"] * np.log(res.nobs))  # BIC of one covariance less that of one a class
     if pooled:
@@ -247,7 +247,7 @@ def covariances(c: ModelCheck) -> list[Finding]:
 
 
 # ------------------------------------------------------------------------------------------------------ independence
-def independence(c: ModelCheck) -> list[Finding]:
+def independence(c: Inspection) -> list[Finding]:
     """Pairs of features that depend on each other within classes, as informational correlations."""
     res = generative_only(c, "independence", "conditionals")
     check_needs(res, "independence_audit", Needs.LIKELIHOOD)
@@ -260,7 +260,7 @@ def independence(c: ModelCheck) -> list[Finding]:
     strongest = audit.dropna(subset=["correlation"]).sort_values("correlation", ascending=False, kind="stable")
     if not len(strongest):
         raise ValueError("independence: no pair of features has a test")
-    c._drawn["independence"] = strongest
+    c.drawn["independence"] = strongest
     (level, first, second), row = strongest.index[0], strongest.iloc[0]
     r, pvalue = float(row.correlation), float(row.pvalue_holm)
     words = f"{first} and {second} correlate by {r:.2f} in {level}"
@@ -269,7 +269,7 @@ def independence(c: ModelCheck) -> list[Finding]:
     return [Finding("independence", words, r, pvalue, verdict, says, "Linfoot 1957; Cohen 1988")]
 
 
-LAW_PANELS: dict[str, Callable[[ModelCheck], list[Finding]]] = {
+LAW_PANELS: dict[str, Callable[[Inspection], list[Finding]]] = {
     "features": features,
     "distances": distances,
     "covariances": covariances,
