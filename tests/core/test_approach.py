@@ -142,10 +142,10 @@ def test_a_far_start():
 
 
 # --------------------------------------------------------------------------------------------------------- the way
-WAYS = {  # constants of `warm_start`: rows for each parameter of a part and the least number of them
-    "from a part": {"PART_ROWS_PER_PARAMETER": 20, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
-    "in the metric of a part": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
-    "in the first metric": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10**6},
+WAYS = {  # constants of `warm_start`: least and most rows for each parameter of a part, and the least number of all
+    "from a part": {"PART_ROWS_PER_PARAMETER": (20, 20), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the metric of a part": {"PART_ROWS_PER_PARAMETER": (150, 150), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the first metric": {"PART_ROWS_PER_PARAMETER": (150, 150), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10**6},
 }
 
 
@@ -198,7 +198,7 @@ def test_what_does_not_go_this_way(dear):
 
 def test_a_separated_response(dear):
     """The information vanishes on the way, which is what tells."""
-    dear(PART_ROWS_PER_PARAMETER=20, MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)
+    dear(PART_ROWS_PER_PARAMETER=(20, 20), MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)
     X, y, *rest = problem("plain")
     X[:, 1] = y == 2
     found = estimate("irls", objective_of(X, y, *rest), usual(y))
