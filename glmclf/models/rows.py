@@ -18,7 +18,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.fit.rank import roundings
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
-from glmclf.core.rows.blocks import Blocks, linear
+from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import Observations
 from glmclf.core.rows.streamed import Gathered, RowsElsewhereError, Streamed, check_gathered, made
 from glmclf.core.rows.summed import Summed, added_by

@@ -221,8 +221,8 @@ def test_one_equation_by_gradients(dear, kind, name, link):
     dear(**WAYS[name])
     X, *rest = of_two_outcomes(kind, link)
     theta, A = maximum_of_two(link, X, *rest)
-    for X in (X, np.asfortranarray(X)):
-        objective = Objective(Binomial(LINKS[link]), Blocks(Dense(X), *rest, size=500))
+    for columns in (Dense(X), Dense(np.asfortranarray(X))):
+        objective = Objective(Binomial(LINKS[link]), Blocks(columns, *rest, size=500))
         near = way.warm_start(objective, np.zeros(k))
         assert near is not None and (near.surrogate is not None) == (name == "from a part")
         found = estimate("irls", objective, np.zeros(k))

@@ -459,8 +459,8 @@ def _groups(A: Any, indicators: ndarray) -> list[ndarray]:
 
 
 def _columns(X: Columns, constant_alone: bool) -> tuple[Any, ndarray]:
-    """Columns where they are not 0 as a csc_array, in their order, and their places; of an array without those that have
-    both signs, as a glance shows, and without those that are nowhere 0 but for the first constant."""
+    """Columns where they are not 0 as a csc_array, in their order, and their places; of an array without those of both
+    signs, as a glance shows, and without those that are nowhere 0 but for the first constant."""
     if isinstance(X, FactorColumns):
         A, at = _columns(Dense(X.D), True)
         parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if _is_of_indicators(part))]
