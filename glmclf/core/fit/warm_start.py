@@ -74,7 +74,7 @@ def warm_start(
     if not isinstance(objective, Objective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
         return None
     X, several = objective.blocks.arrays[0], objective.likelihood.n_eta > 1
-    if of_levels(objective.blocks) is not None or not (several or isinstance(X, Dense)):  # whose information costs little
+    if of_levels(objective.blocks) is not None or not (several or isinstance(X, Dense)):  # whose information is quick
         return None
     least, most = (rows * len(start) for rows in PART_ROWS_PER_PARAMETER)
     rows = int(np.clip(PART_COST * objective.n / objective.cost, least, most))
