@@ -409,6 +409,8 @@ def _sides(X: Columns, constant_alone: bool) -> Sides | None:
     """Columns of one sign of a design, each as a direction scaled to a largest gain of one, and what is left of groups
     of indicators; the constant without others, too, if it is asked for."""
     (n, k), (A, at) = X.shape, _columns(X, constant_alone)
+    if not len(at):
+        return None
     A, at, size = _of_one_sign(A, at)
     indicator = np.minimum.reduceat(A.data, A.indptr[:-1]) == 1.0 if len(at) else np.zeros(0, dtype=bool)
     full = np.diff(A.indptr) == n
