@@ -109,14 +109,19 @@ class Section:
             self.blocks.append(Bullets(found))
 
     def show(self, *tables: Any, summary: str = "") -> None:
-        """Add tables, of which a report has the first rows where they are long."""
+        """Add tables, of which a report has the first rows where they are long, and all that are running text."""
+        room, lost, shown = MAX_TABLE_ROWS, 0, []
         for table in tables:
-            left = len(table) - MAX_TABLE_ROWS
-            if left > 0:
-                del table[MAX_TABLE_ROWS:]
-                table.spans = {row: spans for row, spans in table.spans.items() if row < MAX_TABLE_ROWS}
-                self.remark(f"The table has {left:,} more rows, which are not shown: tidy() of the result has all.")
-        self.blocks.append(Tables(tables, summary))
+            many = len(table)
+            if not table.wrapped and many > room:
+                del table[room:]
+                table.spans = {row: spans for row, spans in table.spans.items() if row < room}
+            lost += many - len(table)
+            room -= len(table) * (not table.wrapped)
+            shown += [table] if len(table) else []
+        self.blocks.append(Tables(tuple(shown), summary))
+        if lost:
+            self.remark(f"The table has {lost:,} more rows, which are not shown: tidy() of the result has all.")
 
     def draw(
         self, what: str, caption: str, plot: Callable[..., Any], *args: Any, beside: Sequence[Any] = (), **options: Any

@@ -133,7 +133,11 @@ def _table_of_effects(section: Section, res: Any, asked: Asked) -> list[str]:
     if getattr(res, "_parent", None) is not None:
         section.say("Coefficients are those of the logit that the laws of the classes imply.")
     if name:
-        section.say(_meaning(res, name), *_per(asked, kept))
+        against: list[Words] = []
+        if labelling.levels(res):
+            against = [" against ", Verbatim(str(labelling.plain(res.model.reference))), ","]
+        unit = " is of one unit of a regressor, all others being equal."
+        section.say(f"The {name}, exp(b),", *against, unit, *_per(asked, kept))
     else:
         section.say(f"exp(b) of {type(res.model).__name__} is no ratio: here are the coefficients themselves.")
     if terms:
@@ -188,11 +192,6 @@ def _equations(frame: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
         return [(None, frame)]
     levels = list(dict.fromkeys(frame.index.get_level_values(0)))[:MAX_EQUATIONS]
     return [(level, frame.xs(level, level=0)) for level in levels]
-
-
-def _meaning(res: Any, name: str) -> str:
-    against = f" against {labelling.plain(res.model.reference)}" if labelling.levels(res) else ""
-    return f"The {name}, exp(b){against}, is of one unit of a regressor, all others being equal."
 
 
 def _per(asked: Asked, kept: list[str]) -> list[Words]:
@@ -254,7 +253,7 @@ def predictions(section: Section, asked: Asked) -> None:
 
 
 def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
-    every = section.ask("The adjusted predictions", _variables, res)
+    every = section.ask("The adjusted predictions", variables_of, res)
     if not every:
         if every is not None:
             section.remark("There are no adjusted predictions: the model has no variable.")
@@ -270,6 +269,9 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
         "overall": "probabilities are averaged over the rows, in which all other variables are as observed",
         "mean": "all other variables are at their means, factors at the shares of their levels",
     }
+    levels = labelling.levels(res)
+    if len(levels) > MAX_EQUATIONS:
+        section.remark(f"Of {len(levels):,} levels of the response the first {MAX_EQUATIONS} are drawn and listed.")
     started = False
     for name in names:
         table = section.ask(f"The predictions over {name}", _listed_at, res, name, at, asked.alpha)
@@ -286,12 +288,14 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
             name,
             at=at,
             points=DRAWN_AT,
+            levels=levels[:MAX_EQUATIONS] or None,
             alpha=asked.alpha,
             beside=[table],
         )
 
 
-def _variables(res: Any) -> list[str]:
+def variables_of(res: Any) -> list[str]:
+    """Variables of the formula, over which there are adjusted predictions."""
     return res._margin_source().variables
 
 
@@ -303,8 +307,8 @@ def _listed_at(res: Any, name: str, at: str, alpha: float) -> Any:
     table = res.predictions({name: values}, at).summary_frame(alpha)
     levels = labelling.levels(res) or [None]
     columns = table[["predicted", "ci_lower", "ci_upper"]].to_numpy(dtype=float).reshape(len(levels), len(values), 3)
-    rows = [[_with_ends(*cell) for cell in row] for row in columns.transpose(1, 0, 2)]
-    heads = [labelling.probability(res, level) for level in levels]
+    rows = [[_with_ends(*cell) for cell in row[:MAX_EQUATIONS]] for row in columns.transpose(1, 0, 2)]
+    heads = [labelling.probability(res, level) for level in levels[:MAX_EQUATIONS]]
     return table_of(heads, [f"{name} = {value_text(v)}" for v in values], rows)
 
 

@@ -49,8 +49,9 @@ def _apparent(section: Section, res: Any, alpha: float) -> None:
     if curve is None or np.isnan(curve.auc):
         return
     ends = section.ask("Its interval", curve.conf_int, alpha) if hasattr(curve, "conf_int") else None
-    known = ends is not None and not np.isnan(ends).any()
-    interval = "" if not known else " ({} interval {:.3f} to {:.3f})".format(labelling.percent(alpha), *ends)
+    interval = ""
+    if ends is not None and not np.isnan(ends).any():
+        interval = " ({} interval {:.3f} to {:.3f})".format(labelling.percent(alpha), *ends)
     what = "Hand and Till's M" if labelling.levels(res) else "The area under the ROC curve"
     section.say(f"{what} is {curve.auc:.3f}{interval} on the rows of the fit, which flatter it.")
 

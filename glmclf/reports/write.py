@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from glmclf.checks import check_choice, check_whole, either, true_or_false
+from glmclf.checks import check_choice, check_whole, either, first_of, true_or_false
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling
@@ -135,8 +135,8 @@ def report(
             raise TypeError(f"report() is of results of fit(); found {type(res).__name__}")
     form = report_form(path, format)
     chosen = _chosen(sections, len(fits))
-    _check_names("units", units, [one for res in fits.values() for one in _coefficients(res)])
-    _check_names("variables", variables, [one for res in fits.values() for one in res._margin_source().variables])
+    _check_names("units", units, _coefficients, fits.values())
+    _check_names("variables", variables, findings.variables_of, fits.values())
     if reps is not None:
         reps = check_whole("reps", reps, 1)
     asked = Asked(fits, check_alpha(alpha), dict(units or {}), variables, reps, check_whole("seed", seed, 0), chosen)
@@ -195,12 +195,14 @@ def _coefficients(res: Any) -> list[str]:
     return list(getattr(res, "discriminant", res).model.exog_names)
 
 
-def _check_names(keyword: str, given: Any, known: Sequence[str]) -> None:
+def _check_names(keyword: str, given: Any, names: Callable[[Any], list[str]], fits: Iterable[Any]) -> None:
     if isinstance(given, str):
         raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
-    for name in given or ():
-        if name not in known:
-            raise DataError(f"{keyword}=: no result has {name!r}; there are {', '.join(dict.fromkeys(known))}")
+    if given:
+        known = list(dict.fromkeys(name for res in fits for name in names(res)))
+        for name in given:
+            if name not in known:
+                raise DataError(f"{keyword}=: no result has {name!r}; there are {first_of(known)}")
 
 
 def _write_markdown(path: Any, title: str, moment: str, sections: Sequence[Section]) -> None:

@@ -128,7 +128,8 @@ def test_numbers_are_those_of_the_result(whole, logit):
         estimate, interval, p = whole.cells("effects", name)
         assert float(estimate) == pytest.approx(found, rel=0.01)
         assert [*map(float, interval.split(" to "))] == pytest.approx([low, high], rel=0.01)
-        assert p == "<0.001" if logit.pvalues[name] < 0.001 else float(p) == pytest.approx(logit.pvalues[name], abs=6e-4)
+        expected = logit.pvalues[name]
+        assert p == "<0.001" if expected < 0.001 else float(p) == pytest.approx(expected, abs=6e-4)
     table = logit.validate(reps=3, seed=0).table
     for name in table.index:
         expected = table.loc[name, ["apparent", "optimism", "corrected"]].to_numpy()
@@ -221,7 +222,7 @@ def test_several_fits(logit, penguins):
     assert "alone" not in page(logit, sections=["comparison"]).texts["comparison"]
 
 
-# ------------------------------------------------------------------------------------------------------ every kind of fit
+# ---------------------------------------------------------------------------------------------------- every kind of fit
 def fits(penguins):
     rows = penguins.dropna()
     beetles, words = datasets.load("beetles"), rows.assign(n=1 + np.arange(len(rows)) % 3, w=1.5)
@@ -230,7 +231,7 @@ def fits(penguins):
     yield "probit", Probit.from_formula(sex, penguins).fit(cov_type="HC1"), "exp(b) of Probit is no ratio"
     yield "hazard", CLogLog.from_formula("killed + survived ~ dose", beetles).fit(), "hazard ratio, exp(b), is of"
     yield "levels", MNLogit.from_formula("species ~ body_mass_g", penguins, freq_weights=None).fit(), "against Adelie"
-    yield "lda", LDA.from_formula("species ~ bill_length_mm", penguins).fit(), "logit that the laws of the classes imply"
+    yield "lda", LDA.from_formula("species ~ bill_length_mm", penguins).fit(), "logit that the laws of the classes"
     yield "bayes", NaiveBayes.from_formula("species ~ bill_length_mm + sex", penguins).fit(), "Families:"
     yield "counts", Logit.from_formula(sex, words, freq_weights="n").fit(), "frequency weight says: n (sum"
     yield "sampled", Logit.from_formula(sex, words, weights="w").fit(), "sampling weights: w (sum"
@@ -239,7 +240,7 @@ def fits(penguins):
     yield "ridge", Logit.from_formula(sex, rows).fit_regularized(0.1), "Penalty: ridge"
     yield "lasso", MNLogit.from_formula("species ~ bill_length_mm", rows).fit_regularized(0.1, L1_wt=1.0), "no standard"
     yield "firth", Logit.from_formula("y ~ x + z", apart).fit(bias_reduction="firth"), "Firth"
-    yield "bound", Logit.from_formula(sex, rows).fit_constrained("bill_length_mm = 1"), "Constraint"
+    yield "bound", Logit.from_formula(sex, rows).fit_constrained("bill_length_mm = 1"), "constraints bill_length_mm = 1"
     yield "collinear", Logit.from_formula(sex + " + I(2 * bill_length_mm)", rows).fit(), "(omitted)"
     yield "separated", Logit.from_formula("y ~ x + z", apart).fit(), "whose estimate is infinite"
     yield "without rows", loaded(Logit.from_formula(sex, rows).fit()), "needs the rows of the fit"
@@ -263,7 +264,8 @@ def test_a_fit_that_did_not_converge_says_so(penguins):
         res = Logit.from_formula("sex ~ bill_length_mm", penguins).fit(maxiter=1)
     found = page(res, sections=["model", "validation"])
     assert "which did NOT converge" in found.texts["model"]
-    assert "The validation is left out: validate() repeats the fit, which did not" in " ".join(found.texts["validation"].split())
+    said = " ".join(found.texts["validation"].split())
+    assert "The validation is left out: validate() repeats the fit, which did not" in said
 
 
 def test_warnings_are_in_the_report(penguins):
@@ -296,7 +298,7 @@ def test_large_fits_have_reports_of_a_bounded_size():
 
 
 # ---------------------------------------------------------------------------------------------------- names of the data
-ODD = ["<script>alert(1)</script>", "\"&amp;'", "x onload=alert(1)", "\u05d0\u05d1\u05d2", "a\u202eb", "\U0001f427", "$x_1$"]
+ODD = ["<script>alert(1)</script>", "\"&amp;'", "x onload=alert(1)", "\u05d0\u05d1", "a\u202eb", "\U0001f427", "$x_1$"]
 
 
 @pytest.fixture(scope="module")
@@ -312,7 +314,7 @@ def test_names_are_text(odd):
     assert not {"script", "b", "img"} & set(found.tags)
     for text in ("model", "summary", "effects"):
         assert "<script>alert(1)</script>" in found.texts[text] and "\u202e" not in found.texts[text]
-    assert r"a\u202eb" in found.texts["effects"] and "\u05d0\u05d1\u05d2" in found.texts["effects"]
+    assert r"a\u202eb" in found.texts["effects"] and "\u05d0\u05d1" in found.texts["effects"]
     assert "\"&amp;'" in found.texts["effects"] and "<b>no</b>" in found.texts["model"]
     assert "bdi" in found.tags
 
