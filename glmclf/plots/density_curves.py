@@ -109,7 +109,8 @@ def densities(
     columns = min(len(of), 3)
     if ax is None:
         needs = [_need(res, j) for j in of]
-        all_axes = marks.grid(needs, columns, 4.2 * columns + 1.5, marks.lines_of(res.levels))
+        width = layout.PANEL * columns if columns > 1 and len(numeric) == len(of) else 4.2 * columns + 1.5
+        all_axes = marks.grid(needs, columns, width, marks.lines_of(res.levels))
     else:
         all_axes = layout.several(ax, len(of), (0, 0))
     for one, j in zip(all_axes, of):
@@ -118,7 +119,7 @@ def densities(
             _distribution(one, res, j, rows, bins)
         else:
             _table(one, res, j, alpha)
-        layout.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 3.4)
+        layout.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 2.6)
     figure = layout.figure_of(all_axes[0])
     marks.keys(figure, all_axes, ax is None)
     return figure
