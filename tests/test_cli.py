@@ -901,7 +901,7 @@ def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
     (["--save", "new.csv", "--predict", "./new.csv"], ["--save 'new.csv'", "another file"]),
     (["--save", "new.csv", "--predict", "spector", "--out", "new.csv"], ["--save 'new.csv'", "another file"]),
     (["--predict", "new.csv", "--out", "./new.csv"], ["--out './new.csv'", "another file"]),
-    (["--report", "new.html", "--save", "new.html"], ["--report 'new.html'", "another file"]),
+    (["--report", "new.html", "--save", "new.html"], ["--save 'new.html'", "another file"]),
     (["--report", "new.html", "--predict", "new.html"], ["--report 'new.html'", "another file"]),
     (["--report", "report.pdf"], ["--report 'report.pdf'", '".html"']),
     (["--report", "/nowhere/report.html"], ["cannot write '/nowhere/report.html'"]),
