@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.rows.asked import asking
 from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
+from glmclf.results.requires import Needs, check_needs
 
 FINE, LOOK, PROBLEM = "fine", "look", "problem"
 LOOK_P, PROBLEM_P = 0.05, 0.001  # p-values below which a verdict is "look", or "problem"
@@ -62,6 +64,12 @@ def holm(pvalues: ndarray) -> ndarray:
     if known.any():
         out[known] = adjusted_pvalues(pvalues[known], "holm")
     return out
+
+
+def check_rows(res: Any) -> None:
+    """Refuse a fit without its rows in memory, by the name of `check`."""
+    with asking(type(res), "check"):
+        check_needs(res, "check", Needs.ROWS)
 
 
 @dataclass

@@ -10,7 +10,6 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import bdtrc, chdtrc, ndtr
 
-from glmclf.core.rows.asked import asking
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.calibration import bins_of
 from glmclf.inference.residuals.uniform import PLACES, averaged_transform, kolmogorov_smirnov
@@ -22,6 +21,7 @@ from glmclf.results.performance.findings import (
     SMALL_DISTANCE,
     Finding,
     Inspection,
+    check_rows,
     holm,
     judged,
     p_words,
@@ -65,7 +65,11 @@ def calibration(c: Inspection) -> list[Finding]:
         *c.optional("link", lambda: _link(res, small)),
         *c.optional("shrinkage", lambda: _shrinkage(res)),
     ]
-    return [_bins(curve, off, c.alpha), *rest]
+    findings = [_bins(curve, off, c.alpha), *rest]
+    if getattr(res, "_priors_free", True):
+        return findings
+    given = "none: the priors were given, and the rows have other shares"
+    return [f._replace(verdict="", threshold=given) for f in findings]
 
 
 def _deviation(curve: pd.DataFrame) -> float:
@@ -101,8 +105,12 @@ def _goodness_of_fit(res: Any, small: bool) -> Finding:
         from glmclf.results.diagnostics.goodness_of_fit import risk_group_test
 
         check_needs(res, "gof_test", Needs.MAXIMUM, Needs.LIKELIHOOD)
-        name, source = res._risk_test, "Hosmer & Lemeshow 1980; Fagerland, Hosmer & Bofin 2008"
-        statistic, _, p, _ = risk_group_test(with_rows(res), 10)[name]
+        tests = risk_group_test(with_rows(res), 10)
+        if np.isnan(tests["Pearson"][2]):
+            name, source = res._risk_test, "Hosmer & Lemeshow 1980; Fagerland, Hosmer & Bofin 2008"
+        else:  # patterns have several observations each
+            name, source = "Pearson", "McCullagh & Nelder 1989, section 4.4"
+        statistic, _, p, _ = tests[name]
     if np.isnan(p):
         raise ValueError(f"{name} has no degrees of freedom: the groups of risk are too few, or the model is saturated")
     says = f"{P_SAYS}{UNLESS_SMALL}"
@@ -112,8 +120,8 @@ def _goodness_of_fit(res: Any, small: bool) -> Finding:
 def _slope(res: Any, found: Any, alpha: float) -> Finding:
     if not hasattr(res, "discriminant") and not is_of(res, Kind.CONSTRAINED):
         raise NotImplementedError(
-            "in the rows of the fit the slope is 1 by construction, or larger as a penalty or a bias reduction shrinks "
-            "on purpose: validate() has the one to expect in new rows"
+            "calibration slope: in the rows of the fit it is 1 by construction, or larger as a penalty or a bias "
+            "reduction shrinks on purpose; validate() has the one to expect in new rows"
         )
     slopes, se = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (found.slope, found.slope_se))
     p = holm(2 * ndtr(-np.abs((slopes - 1) / se)))
@@ -122,7 +130,7 @@ def _slope(res: Any, found: Any, alpha: float) -> Finding:
     k = int(np.nanargmin(p))
     table = found.summary_frame(alpha)
     row = table.loc[(found.levels[k], "slope")] if table.index.nlevels > 1 else table.loc["slope"]
-    of = f" of {found.levels[k]!r}" if len(slopes) > 1 else ""
+    of = f" of {value_text(found.levels[k])}:" if len(slopes) > 1 else ""
     words = f"calibration slope{of} {slopes[k]:.2f} ({row.lower:.2f} to {row.upper:.2f})"
     return Finding(
         "calibration slope", words.replace("-", "\N{MINUS SIGN}"), float(slopes[k]), float(p[k]),
@@ -148,7 +156,7 @@ def _link(res: Any, small: bool) -> Finding | None:
 def _shrinkage(res: Any) -> Finding | None:
     if hasattr(res, "discriminant"):
         return None
-    check_needs(res, "llr", Needs.MLE, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
+    check_needs(res, "shrinkage", Needs.MLE, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     if not res.df_model > 0:
         return None
     s = 1.0 - res.df_model / res.llr if res.llr > res.df_model else 0.0
@@ -163,11 +171,14 @@ def _shrinkage(res: Any) -> Finding | None:
 def regressors(c: Inspection) -> list[Finding]:
     """Binned residuals against each number in the data; that of the smallest p-value is drawn."""
     res = regressions_only(c, "regressors", "features")
-    with asking(type(res), "check"):
-        check_needs(res, "check", Needs.ROWS)
+    check_rows(res)
     source, rows = res._margin_source(), scored_rows(res)
     table = source.table()
-    numbers = [v for v in source.variables if source.levels_of(v, table) is None]
+    numbers = [
+        v
+        for v in source.variables
+        if source.levels_of(v, table) is None and pd.api.types.is_numeric_dtype(table[v].dtype)
+    ]
     levels = res._judged_levels
     shown = [res._event_place] if len(levels) == 2 else range(len(levels))
     found: dict[tuple[str, Any], pd.DataFrame] = {}
@@ -252,7 +263,7 @@ def residuals(c: Inspection) -> list[Finding]:
     p = min(1.0, len(found) * kolmogorov_smirnov(D, n))
     return [
         Finding(
-            "residuals", f"at most {D:.3f} from their law ({p_words(p)})", D, p,
+            "residuals", f"up to {with_minus(D, 2)} from normal ({p_words(p)})", D, p,
             judged(p, D < SMALL_DISTANCE),
             f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
             "Dunn & Smyth 1996; Czado, Gneiting & Held 2009",
@@ -270,6 +281,8 @@ def influence(c: Inspection) -> list[Finding]:
     alone = int(cooks.isna().sum())
     if alone == len(cooks):
         raise ValueError("influence: no row has an estimate without it")
+    if not cooks.max() > 0:
+        raise ValueError(f"influence: no row moves the estimate ({res.separation or 'all are fitted exactly'})")
     place = int(np.nanargmax(cooks.to_numpy()))
     D = float(cooks.iloc[place])
     verdict = PROBLEM if D >= COOK_PROBLEM else LOOK if D >= COOK_LOOK or alone else FINE

@@ -19,17 +19,19 @@ from glmclf.results.base import times_of
 from glmclf.results.performance.findings import (
     FINE,
     LOOK,
+    LOOK_P,
     P_SAYS,
     PROBLEM,
     SMALL_DISTANCE,
     Finding,
     Inspection,
+    check_rows,
     holm,
     judged,
     p_words,
 )
 from glmclf.results.requires import Needs, check_needs
-from glmclf.results.tables.numbers import value_text
+from glmclf.results.tables.numbers import value_text, with_minus
 
 BOX_P = 0.001  # Box's M finds small differences, and departures from normality
 STRONG_DEPENDENCE = 0.3  # informational correlation of a pair of features, a medium one in Cohen's terms
@@ -78,7 +80,7 @@ class FeatureLaw(NamedTuple):
 def features(c: Inspection) -> list[Finding]:
     """Distances of the features' laws from their data, in each class or, with one variance, in all."""
     res = generative_only(c, "features")
-    check_needs(res, "features", Needs.ROWS)
+    check_rows(res)
     weights = res.model._rows.weights
     w = np.ones(len(res.model._rows)) if weights is None else np.asarray(weights, dtype=float)
     of = _naive_bayes_laws(res) if hasattr(res, "conditionals") else _normal_laws(res)
@@ -96,7 +98,7 @@ def features(c: Inspection) -> list[Finding]:
     row = worst.iloc[0]
     D, p = float(row.distance), float(row.pvalue_holm)
     where = "" if row.level is None else f" in {value_text(row.level)}"
-    words = f"{row.feature} up to {D:.2f} from {NOUNS[row.family]}{where} ({p_words(p)})"
+    words = f"{row.feature} up to {with_minus(D, 2)} from {NOUNS[row.family]}{where} ({p_words(p)})"
     return [
         Finding(
             "features", words, D, p, judged(p, D < SMALL_DISTANCE),
@@ -184,14 +186,15 @@ def _distance(
     else:
         F = -np.expm1(-law[0] * x)
     D = laws.distance(x, w, F)
-    return n, D, laws.pvalue_of_distance(D, n, family)
+    return n, D, laws.pvalue_of_distance(D, n, family, law[0])
 
 
 # --------------------------------------------------------------------------------------------------------- distances
 def distances(c: Inspection) -> list[Finding]:
     """Distances of the rows from the mean of their class, as normal quantiles of their exact law."""
     res = generative_only(c, "distances", "typicality")
-    check_needs(res, "typicality", Needs.LIKELIHOOD, Needs.ROWS)
+    check_needs(res, "typicality", Needs.LIKELIHOOD)
+    check_rows(res)
     table = res.typicality()
     values = table.to_numpy()[np.arange(len(table)), np.argsort(res.model._order)[res.model._rows.y]]
     t = pd.Series(values, index=table.index).repeat(times_of(res.model._rows, res.model._frequency))
@@ -204,7 +207,7 @@ def distances(c: Inspection) -> list[Finding]:
     p = kolmogorov_smirnov(D, n)
     unlike = table.index[table.max(axis=1, skipna=True) < UNUSUAL / len(table)]
     shape = Finding(
-        "distances", f"at most {D:.3f} from their law ({p_words(p)})", D, p, judged(p, D < SMALL_DISTANCE),
+        "distances", f"up to {with_minus(D, 2)} from their law ({p_words(p)})", D, p, judged(p, D < SMALL_DISTANCE),
         f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
         "McLachlan 1992, section 6.4",
     )  # fmt: skip
@@ -257,13 +260,15 @@ def independence(c: Inspection) -> list[Finding]:
     audit = res.independence_audit(10)
     n = res.counts.reindex(audit.index.get_level_values("level")).to_numpy(dtype=float)
     audit["correlation"] = np.sqrt(-np.expm1(-np.maximum(audit.statistic.to_numpy(), 0.0) / n))
-    strongest = audit.dropna(subset=["correlation"]).sort_values("correlation", ascending=False, kind="stable")
+    audit["certain"] = audit.pvalue_holm < LOOK_P  # before those of a few rows
+    order = ["certain", "correlation"]
+    strongest = audit.dropna(subset=["correlation"]).sort_values(order, ascending=False, kind="stable")
     if not len(strongest):
         raise ValueError("independence: no pair of features has a test")
     c.drawn["independence"] = strongest
     (level, first, second), row = strongest.index[0], strongest.iloc[0]
     r, pvalue = float(row.correlation), float(row.pvalue_holm)
-    words = f"{first} and {second} correlate by {r:.2f} in {level}"
+    words = f"{first} and {second} correlate by {r:.2f} in {value_text(level)}"
     says = f"{P_SAYS} by Holm's method, unless the informational correlation is below {STRONG_DEPENDENCE:g}"
     verdict = judged(pvalue, r < STRONG_DEPENDENCE)
     return [Finding("independence", words, r, pvalue, verdict, says, "Linfoot 1957; Cohen 1988")]
