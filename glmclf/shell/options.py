@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from glmclf import registry
 from glmclf.shell import values
-from glmclf.shell.tables import FILES, form_of
+from glmclf.shell.tables import FILES, form_of, kind_written, no_place
 
 ALL = tuple(registry.LOWER_CASE)
 BINARY, REGRESSION_NAMES = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
@@ -272,6 +272,10 @@ def misfit(args: argparse.Namespace) -> str | None:
     for flag, path in (("--save", args.save), ("--out", args.out)):
         if path and _same_file(path, args.data, args.predict, args.out if flag == "--save" else args.save):
             return f"{flag} {path!r} is the name of another file of this command"
+        if path and (why := no_place(path)):
+            return f"cannot write {flag} {path!r}: {why}"
+    if args.out and kind_written(args.out) is None:
+        return f"--out {args.out!r}: csv is written, so name it .csv, or .tsv for tabs"
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:

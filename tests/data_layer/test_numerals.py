@@ -173,3 +173,20 @@ def test_a_categorical_column_is_a_factor(model):
         for data in (table, lambda: iter([table[:25], table[25:]])):
             model_of = getattr(glmclf, model).from_formula("y ~ g", data)
             assert model_of._design.factors["g"].levels == sorted(table["g"].cat.categories)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("levels, said", [
+    (["a", "b", " "], '" "'), (["a", "a ", "b"], '"a", "a "'), (["a", "", "b"], '""'),
+])
+def test_levels_that_blanks_make_are_named(model, levels, said):
+    table = pd.DataFrame({"y": np.arange(42) % 2, "g": np.repeat(levels, 14)})
+    for data in (table, lambda: iter([table[:20], table[20:]])):
+        with pytest.warns(DataWarning, match=rf'"g" has .* that only blanks make \({said}\)'):
+            getattr(glmclf, model).from_formula("y ~ g", data)
+    if model == "MNLogit":
+        with pytest.warns(DataWarning, match='"g" has .* that only blanks make'):
+            glmclf.MNLogit.from_formula("g ~ y", table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        getattr(glmclf, model).from_formula("y ~ g", table.astype({"g": "category"}))

@@ -31,7 +31,7 @@ from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.dialects import R_FUNCTIONS
 from glmclf.data.formula.rowwise import REDUCING, function_in, unknown, with_reductions_named
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
-from glmclf.data.table.numerals import MIN_VALUES, numerals
+from glmclf.data.table.numerals import MIN_VALUES, numerals, say_blanks
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
 from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
@@ -737,6 +737,7 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None and not declared:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
+        say_blanks(expression.bare, categories)
     elif expression.bare is not None:
         _say_labelled_in_part(expression.bare, categories)
     if every or used.all():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from glmclf.data.table.frame import quoted
+from glmclf.errors import DataWarning, warn
 
 MIN_SHARE_OF_NUMERALS = 0.5  # share of the distinct values that read as numbers
 MIN_VALUES, MIN_CODES = 5, 10  # distinct values, of which whole numbers may be codes, that are looked at
@@ -119,6 +121,21 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
             words += kinds.pop(kind, [])  # slips, not a way of writing
     most = len(words) <= (1 - MIN_SHARE_OF_NUMERALS) * len(values)
     return Numerals(values, kinds, words) if most else None
+
+
+def say_blanks(name: Any, levels: Sequence[Any]) -> None:
+    """Warn of levels of text that are blank, or differ in blanks alone: "yes" and "yes "."""
+    words = [level for level in levels if isinstance(level, str)]
+    bare = Counter(" ".join(word.split()) for word in words)
+    odd = [word for word in words if not (short := " ".join(word.split())) or bare[short] > 1]
+    if odd:
+        several = "levels" if len(odd) > 1 else "a level"
+        warn(
+            f'"{name}" has {several} that only blanks make ({quoted(odd)}). If a blank stands for a missing value, '
+            f'read it as one, na_values=" "; df["{name}"].str.strip() takes blanks off; a categorical column is taken '
+            "as it is",
+            DataWarning,
+        )
 
 
 def _stands_for_nothing(word: str) -> bool:
