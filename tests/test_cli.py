@@ -760,7 +760,9 @@ def test_separated_data(shell, tmp_path):
     call = ("logit", path, "y ~ x + z + g", "--event", "yes")
     out = warned(shell(*call), '"z" = Intercept + 2 * x', '"g[T.c]" (inf)', "or --bias-reduction firth")
     assert " inf " in out and "(omitted)" in out
-    refused(shell(*call, "--separation", "raise"), '"g[T.c]" (inf)', "--separation warn", status=1)
+    status, _, err = shell(*call, "--separation", "raise")
+    warning, error = err.splitlines()
+    assert status == 1 and '"z" = Intercept' in warning and '"g[T.c]" (inf)' in error and "--separation warn" in error
     refused(shell(*call, "--collinear", "raise"), '"z" = Intercept + 2 * x', status=1)
     refused(shell(*call, "--separation", "ignore"), "--separation ignore", '"warn"')
     refused(shell(*call, "--flic"), "--flic", "--bias-reduction firth")
@@ -901,8 +903,6 @@ def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
     (["--save", "new.csv", "--predict", "./new.csv"], ["--save 'new.csv'", "another file"]),
     (["--save", "new.csv", "--predict", "spector", "--out", "new.csv"], ["--save 'new.csv'", "another file"]),
     (["--predict", "new.csv", "--out", "./new.csv"], ["--out './new.csv'", "another file"]),
-    (["--save", "/nowhere/fit.json"], ["cannot write '/nowhere/fit.json'"]),
-    (["--predict", "spector", "--out", "/nowhere/out.csv"], ["cannot write '/nowhere/out.csv'"]),
 ])
 def test_what_does_not_go_together(shell, options, words):
     refused(shell(*SPECTOR, *options), *words)
