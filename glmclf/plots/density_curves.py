@@ -109,8 +109,8 @@ def densities(
     columns = min(len(of), 3)
     if ax is None:
         needs = [_need(res, j) for j in of]
-        width = layout.PANEL * columns if columns > 1 and len(numeric) == len(of) else 4.2 * columns + 1.5
-        all_axes = marks.grid(needs, columns, width, marks.lines_of(res.levels))
+        wide = 5.7 if columns == 1 else max(layout.PANEL, 2.0 + layout.LETTER * max(_letters(res, j) for j in of))
+        all_axes = marks.grid(needs, columns, wide * columns, marks.lines_of(res.levels))
     else:
         all_axes = layout.several(ax, len(of), (0, 0))
     for one, j in zip(all_axes, of):
@@ -134,6 +134,13 @@ def _need(res: Any, j: int) -> float:
     feature = res.model.features[j]
     cells = 0 if _is_number(feature) else min(feature.cells, MAX_LEVELS)
     return max(3.2, 1.2 + 0.08 * cells * (len(res.levels) + 1))
+
+
+def _letters(res: Any, j: int) -> int:
+    """Letters of the longest line beside the bars of a table."""
+    feature = res.model.features[j]
+    words = [] if _is_number(feature) else res.conditionals[feature.name].columns.get_level_values(0)
+    return max((len(line) for word in words for line in layout.wrapped(word).split("\n")), default=0)
 
 
 def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
