@@ -53,7 +53,7 @@ def _replace(path: str, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         if isinstance(error, OSError) and error.filename == beside:
-            error.filename, error.filename2 = path, None
+            raise type(error)(error.errno, error.strerror, path) from None
         raise
 
 

@@ -751,12 +751,15 @@ def fit_factor(
 
 
 def _check_words(name: str, levels: list[Any], rows: int) -> None:
-    """Refuse numbers that came as text, with about a level a row; warn where a few stray words made text of fewer
-    fractions, which are no codes."""
+    """Refuse numbers that came as text, with about a level a row; warn of dates, and where a few stray words made text
+    of fewer fractions, which are no codes."""
     if len(levels) < MIN_VALUES or (found := numerals(levels)) is None:
         return
     if found.too_many(rows):
-        raise DataError(f"{found.said(name)}; C({name}), or a categorical column, has a level for each value.")
+        said = f"{found.said(name)}; C({name}), or a categorical column, has a level for each value"
+        if not found.dates:
+            raise DataError(f"{said}.")
+        warn(said, DataWarning)
     stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
     if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
         warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)

@@ -21,6 +21,7 @@ _THOUSANDS = r"[-+−]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:[ '\u00a0\u202f]\d{3})
 _ANY = rf"(?:{_THOUSANDS}|{_COMMA}|{_PLAIN})"
 _UNIT = r"%|[$€£¥]|[^\W\d_][\w/²³·°%]{0,9}"
 _KINDS = {
+    "date": r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}(?: \d.*)?",
     "plain": _PLAIN,
     "thousands": _THOUSANDS,
     "comma": _COMMA,
@@ -28,6 +29,7 @@ _KINDS = {
     "unit": rf"(?:[$€£¥]\s*{_ANY}|{_ANY}\s*(?P<unit>{_UNIT}))",
 }  # compiled where they are first used
 _HOW = {
+    "date": '(pd.to_datetime(df["{0}"]) - pd.Timestamp("2000-01-01")).dt.days',
     "plain": 'pd.to_numeric(df["{0}"])',
     "comma": 'pd.to_numeric(df["{0}"].str.replace(",", ".")), or decimal="," where a file is read',
     "thousands": 'thousands="," where a file is read (or decimal=",", if that is what it is)',
@@ -45,7 +47,7 @@ class Numerals(NamedTuple):
     values : list of str
     kinds : dict of lists of str
         Values that are numbers by how they are written: "plain", "comma" ("1,5"), "thousands" ("1,500"), "bound"
-        ("<0.5") or "unit" ("12 kg").
+        ("<0.5") or "unit" ("12 kg"); or a "date" ("2020-01-31").
     words : list of str
         The others.
     """
@@ -60,6 +62,11 @@ class Numerals(NamedTuple):
         whole = all(re.fullmatch(r"[-+−]?\d+", value.strip()) for value in self.kinds.get("plain", []))
         return whole and set(self.kinds) == {"plain"} and not any(map(_stands_for_nothing, self.words))
 
+    @property
+    def dates(self) -> bool:
+        """Whether all of the numbers are dates."""
+        return set(self.kinds) == {"date"}
+
     def too_many(self, rows: int) -> bool:
         """Whether so many levels are too many for a factor of so many rows that nobody asked for."""
         n = len(self.values)
@@ -73,12 +80,13 @@ class Numerals(NamedTuple):
         count = f"{number} of its {len(self.values)} values" if self.words else f"all of its {number} values"
         plural = "these are" if len(self.words) > 1 else "this is"
         words = f"; {plural} not: {quoted(self.words)}" if self.words else ""
-        return f'"{name}" is a column of text, although {count} are numbers{shown}{words}. {self._how(name)}'
+        what = "dates" if self.dates else "numbers"
+        return f'"{name}" is a column of text, although {count} are {what}{shown}{words}. {self._how(name)}'
 
     def _how(self, name: Any) -> str:
         if set(self.kinds) == {"plain"} and self.words:
             return f'Make it numbers, pd.to_numeric(df["{name}"], errors="coerce"), in which these are missing'
-        order = ["bound", "unit", "thousands", "comma", "plain"]
+        order = ["date", "bound", "unit", "thousands", "comma", "plain"]
         kind = next(kind for kind in order if kind in self.kinds)
         verb = "Decide" if kind == "bound" else "Make it numbers,"
         return f"{verb} {_HOW[kind].format(name, quoted(self.kinds[kind], 1))}"
