@@ -45,6 +45,9 @@ def run(args: argparse.Namespace) -> int:
         if args.save:
             with writing(args.save):
                 results.save(args.save)
+        if args.report:
+            with writing(args.report):
+                results.report(args.report)
     print(text, flush=True)
     return 0 if results.converged else NO_ESTIMATE
 
