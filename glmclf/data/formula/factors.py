@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import dataclasses
 import hashlib
+import numbers
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -736,6 +737,8 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None and not declared:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
+    elif expression.bare is not None:
+        _say_labelled_in_part(expression.bare, categories)
     if every or used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
@@ -756,6 +759,19 @@ def _check_words(name: str, levels: list[Any], rows: int) -> None:
     stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
     if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
         warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)
+
+
+def _say_labelled_in_part(name: str, levels: list[Any]) -> None:
+    """Warn of categories that are numbers beside others that are words, as `pandas.read_stata` makes them."""
+    bare = [level for level in levels if isinstance(level, numbers.Real) and not isinstance(level, bool)]
+    words = [level for level in levels if isinstance(level, str)]
+    if bare and words:
+        warn(
+            f'"{name}" is categorical, with numbers beside words ({quoted(bare, 3)}; {quoted(words, 3)}), as '
+            f"pandas.read_stata makes it where only some values have a label: each is a level. C({name}) says that "
+            "this is meant; for numbers read it with convert_categoricals=False",
+            DataWarning,
+        )
 
 
 def _seen(codes: ndarray, levels: int) -> ndarray:

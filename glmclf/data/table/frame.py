@@ -598,7 +598,9 @@ def _by_position(values: Any, name: str, n: int) -> pd.Series:
 
 
 def _shape(values: Any) -> str:
-    return f"an array of shape {np.shape(values)}" if np.ndim(values) else f"{values!r}"
+    if np.ndim(values):
+        return f"an array of shape {np.shape(values)}"
+    return f"{values!r}" if pd.api.types.is_scalar(values) else type(values).__name__
 
 
 def as_array(series: pd.Series, name: Any) -> ndarray:
