@@ -32,7 +32,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective
 
 STYLE = {"svg.fonttype": "path", "savefig.transparent": True}
-WIDE = 7.5  # inches: a wider figure is not shrunk to the width of a phone but scrolls
+WIDE = 6.8  # inches: a wider figure is not shrunk to the width of a phone but scrolls
 
 
 class FigureOf(SphinxDirective):

@@ -109,8 +109,8 @@ def densities(
     columns = min(len(of), 3)
     if ax is None:
         needs = [_need(res, j) for j in of]
-        width = layout.PANEL * columns if columns > 1 and len(numeric) == len(of) else 4.2 * columns + 1.5
-        all_axes = marks.grid(needs, columns, width, marks.lines_of(res.levels))
+        wide = 5.7 if columns == 1 else max(layout.PANEL, 2.0 + layout.LETTER * max(_letters(res, j) for j in of))
+        all_axes = marks.grid(needs, columns, wide * columns, marks.lines_of(res.levels))
     else:
         all_axes = layout.several(ax, len(of), (0, 0))
     for one, j in zip(all_axes, of):
@@ -136,6 +136,13 @@ def _need(res: Any, j: int) -> float:
     return max(3.2, 1.2 + 0.08 * cells * (len(res.levels) + 1))
 
 
+def _letters(res: Any, j: int) -> int:
+    """Letters of the longest line beside the bars of a table."""
+    feature = res.model.features[j]
+    words = [] if _is_number(feature) else res.conditionals[feature.name].columns.get_level_values(0)
+    return max((len(line) for word in words for line in layout.wrapped(word).split("\n")), default=0)
+
+
 def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     """Values of the features, places of the classes and weights of the rows of the fit."""
     r = res.model._rows
@@ -143,6 +150,18 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     outcomes = scored_rows(res).outcomes
     weights = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     return values, outcomes.counts.argmax(axis=1), weights
+
+
+def density_over_rows(ax: Axes, res: Any, name: str, curve: pd.DataFrame | None, bins: int = 20) -> None:
+    """Draw the law of a feature in each class over histograms of the rows, of LDA and QDA as `curve` has it."""
+    if curve is None:
+        _distribution(ax, res, res.feature_names.index(name), _rows(res), bins)
+        return
+    X: Any
+    X, places, weights = _rows(res)
+    x = np.asarray(X[:, res.feature_names.index(name)], dtype=float)
+    _histograms(ax, x, places, weights, len(res.levels), bins)
+    _curves(ax, curve, name, "density")
 
 
 def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
@@ -154,11 +173,16 @@ def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
     f = res.density(feature.name, at)
     if x is not None:
         _histograms(ax, x, rows[1], rows[2], len(res.levels), at if whole else bins)
-    for k, level in enumerate(res.levels):
-        marker = {"marker": marks.look(k)["marker"], "markersize": 4} if whole and len(at) <= 60 else {}
-        ax.plot(at, f[level].to_numpy(), linewidth=1.8, label=marks.name(level), **marks.line(k), **marker)
+    _curves(ax, f.set_axis(at), feature.name, "probability" if whole else "density", whole and len(at) <= 60)
+
+
+def _curves(ax: Axes, f: pd.DataFrame, name: str, what: str, marked: bool = False) -> None:
+    """Draw a density a class, by the values in the index."""
+    for k, level in enumerate(f.columns):
+        marker = {"marker": marks.look(k)["marker"], "markersize": 4} if marked else {}
+        ax.plot(f.index, f[level].to_numpy(), linewidth=1.8, label=marks.name(level), **marks.line(k), **marker)
     ax.set_ylim(bottom=0)
-    layout.caption(ax, "", feature.name, "probability" if whole else "density")
+    layout.caption(ax, "", name, what)
     layout.tidy(ax)
 
 

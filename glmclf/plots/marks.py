@@ -100,7 +100,7 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
-    """Draw one legend for several panels: of a new figure below them or, if a row has no room, beside them.
+    """Draw one legend for all panels: of a new figure below them or, if a row has no room, beside them.
 
     On a user's Axes it is in the first panel.
     """
@@ -115,9 +115,9 @@ def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
         lines, width = "\n".join(handles).split("\n"), figure.get_figwidth()
         row = sum(layout.LETTER * len(line) + 0.6 for line in lines)
         place: dict[str, Any] = {"loc": "outside right upper"}
-        if len(all_axes) > 1 and len(lines) == len(handles) and row < width:
+        if len(lines) == len(handles) and row < width:
             place = {"loc": "outside lower center", "ncols": len(handles)}
-        elif len(all_axes) > 1:
+        else:
             figure.set_figwidth(width + layout.LETTER * max(map(len, lines)) + 0.6)
         found = layout.key_of(figure, [*handles.values()], [*handles], frameon=False, fontsize=9, **place)
         _clear(found)

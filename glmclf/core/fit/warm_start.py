@@ -1,6 +1,6 @@
 """Warm starts of a fit: at the maximum of a part of the rows, or near that of all by passes for the gradient alone.
 
-The second is for several equations, of which a pass for the information is dear.
+The second is for many columns or several equations, of which a pass for the information is dear.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
 from glmclf.core.fit.solvers.newton import DECREMENT_TOL, DECREMENT_TOL_WITH_SURROGATE
 from glmclf.core.fit.surrogate import SurrogateLikelihood
-from glmclf.core.likelihood.objective import CholeskyFactor, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 
 MIN_INFORMATION_COST = 2.5  # of a pass with the information, in passes for the gradient
 MIN_ARITHMETIC = 3e7  # rows times squared parameters, below which the arithmetic is not what a fit costs
-PART_ROWS_PER_PARAMETER = 60  # rows of a part whose information is a metric in which few steps are left
+# rows of a part whose information is a metric in which few steps are left: of so many, a step leaves about the root of
+# one over them, and more would cost more than they spare
+PART_ROWS_PER_PARAMETER = (60, 250)
+PART_COST = 0.7  # of the information of a part, in passes for the gradient, between these
 MIN_THINNING_FOR_SURROGATE = 4  # rows of all over rows of the part that is a place to begin
 METRIC_SWITCH_DISTANCE2 = 1.0  # squared standard errors to the maximum, from which the metric of a part is a good one
 MIN_ROWS_PER_PARAMETER_FOR_METRIC = 25  # times the thinning; with fewer rows the metric of a part is none
@@ -29,7 +33,7 @@ MAX_METRIC_COST = 6.0  # of the metric of a part, in passes for the gradient
 GRADIENT_TOL_SHARE = 0.02  # of the fit's tolerance, which is then kept however the distance is measured
 SURROGATE_TOL_SHARE = 0.01  # of what a surrogate foresees: a step by gradients costs little
 GRADIENT_STEPS_PER_STEP = 10  # steps by gradients for each that the fit is allowed
-MAX_GRADIENT_COST = 8  # of all steps by gradients, in passes with the information
+MAX_GRADIENT_COST = 5  # of all steps by gradients, in passes with the information
 MIN_MAXITER = 50  # iterations that the fit must be allowed
 MIN_PASS_ARITHMETIC = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
 MIN_COLUMNS_TO_COUNT = 16  # columns from which fits towards infinity take longer than counting levels of one outcome
@@ -67,11 +71,13 @@ def warm_start(
     callback : callable, optional
         As of the solvers.
     """
-    if not isinstance(objective, MultinomialObjective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
+    if not isinstance(objective, Objective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
         return None
-    if of_levels(objective.blocks) is not None:  # whose information costs little
+    X, several = objective.blocks.arrays[0], objective.likelihood.n_eta > 1
+    if of_levels(objective.blocks) is not None or not (several or isinstance(X, Dense)):  # whose information is quick
         return None
-    rows = PART_ROWS_PER_PARAMETER * len(start)
+    least, most = (rows * len(start) for rows in PART_ROWS_PER_PARAMETER)
+    rows = int(np.clip(PART_COST * objective.n / objective.cost, least, most))
     times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))
     small = times >= MIN_THINNING_FOR_SURROGATE and objective.n >= rows * times
     surrogate = SurrogateLikelihood(objective, times) if small else None
@@ -82,7 +88,7 @@ def warm_start(
         metric = Kronecker(W, G / share)
     except np.linalg.LinAlgError:
         return None
-    if metric.rcond <= objective.blocks.arrays[0].least_rcond:
+    if metric.rcond <= X.least_rcond:
         return None
     if tol is None:
         tol = DECREMENT_TOL if surrogate is None else SURROGATE_TOL_SHARE * DECREMENT_TOL_WITH_SURROGATE
@@ -90,7 +96,7 @@ def warm_start(
     aim = GRADIENT_TOL_SHARE * tol
     most = int(min(GRADIENT_STEPS_PER_STEP * maxiter, MAX_GRADIENT_COST * objective.cost))
     if objective.n < MIN_ROWS_PER_PARAMETER_FOR_METRIC * len(start) * times:
-        found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback)
+        found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback, ahead=True)
         return WarmStart(found.theta, metric, found.iterations)
     first = lbfgs(part, start, metric, tol=METRIC_SWITCH_DISTANCE2, maxiter=most)
     try:
@@ -98,7 +104,8 @@ def warm_start(
     except np.linalg.LinAlgError:
         return None
     opening = first.evaluation if part is objective else None
-    found = lbfgs(objective, first.theta, nearer, tol=aim, maxiter=most, callback=callback, opening=opening)
+    options: Any = {"maxiter": most, "callback": callback, "opening": opening, "ahead": True}
+    found = lbfgs(objective, first.theta, nearer, tol=aim, **options)
     return WarmStart(found.theta, metric, found.iterations, surrogate)
 
 
@@ -108,10 +115,10 @@ def _information(objective: Objective, part: Objective, times: int, theta: ndarr
     return part(theta, False).information * (objective.n / part.n)
 
 
-def information_is_dear(objective: MultinomialObjective) -> bool:
+def information_is_dear(objective: Objective) -> bool:
     """Whether the information takes most of the time of a fit; over a stream reading does, and few passes are best."""
-    arithmetic = objective.blocks.arithmetic((objective.blocks.arrays[0].shape[1] * objective.likelihood.K) ** 2)
-    return objective.cost > MIN_INFORMATION_COST and arithmetic > MIN_ARITHMETIC
+    size = objective.blocks.arrays[0].shape[1] * (objective.likelihood.n_eta + 1)
+    return objective.cost > MIN_INFORMATION_COST and objective.blocks.arithmetic(size * size) > MIN_ARITHMETIC
 
 
 def passes_are_dear(objective: Objective, p: int) -> bool:
