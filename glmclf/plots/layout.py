@@ -301,15 +301,21 @@ def row_labels(
 
 
 def log_axis(axis: Any, low: float, high: float) -> None:
-    """Set ticks of a log axis as plain numbers, at 1, 2 and 5 times powers of ten where there is room."""
+    """Set ticks of a log axis as plain numbers: 1, 2 and 5 times powers of ten, fewer or more where these are."""
     from matplotlib import ticker
 
     decades = np.log10(high / low) if 0 < low < high < np.inf else 1.0
-    axis.set_major_locator(
-        ticker.LogLocator(subs=(1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,))
-    )
+    subs = (1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,)
+    axis.set_major_locator(_few(axis) if decades < 0.8 else ticker.LogLocator(subs=subs))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: with_minus(value)))
     axis.set_minor_locator(ticker.NullLocator())
+
+
+def _few(axis: Any) -> Any:
+    """Locator of a log axis that is too short for powers of ten and their multiples."""
+    from matplotlib import ticker
+
+    return ticker.MaxNLocator(nbins=int(np.clip(axis.get_tick_space() - 1, 2, 6)), steps=[1, 2, 5, 10])
 
 
 def height(labels: Sequence[str], least: float = 2.0) -> float:
