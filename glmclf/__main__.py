@@ -48,6 +48,9 @@ def run(args: argparse.Namespace) -> int:
         if args.save:
             with writing(args.save):
                 results.save(args.save)
+        if args.report:
+            with writing(args.report):
+                results.report(args.report)
     for message in dict.fromkeys(one_line(w.message) for w in caught):
         print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)

@@ -901,11 +901,22 @@ def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
     (["--save", "new.csv", "--predict", "./new.csv"], ["--save 'new.csv'", "another file"]),
     (["--save", "new.csv", "--predict", "spector", "--out", "new.csv"], ["--save 'new.csv'", "another file"]),
     (["--predict", "new.csv", "--out", "./new.csv"], ["--out './new.csv'", "another file"]),
+    (["--report", "new.html", "--save", "new.html"], ["--save 'new.html'", "another file"]),
+    (["--report", "new.html", "--predict", "new.html"], ["--report 'new.html'", "another file"]),
+    (["--report", "report.pdf"], ["--report 'report.pdf'", '".html"']),
+    (["--report", "/nowhere/report.html"], ["cannot write '/nowhere/report.html'"]),
     (["--save", "/nowhere/fit.json"], ["cannot write '/nowhere/fit.json'"]),
     (["--predict", "spector", "--out", "/nowhere/out.csv"], ["cannot write '/nowhere/out.csv'"]),
 ])
 def test_what_does_not_go_together(shell, options, words):
     refused(shell(*SPECTOR, *options), *words)
+
+
+def test_a_report_beside_the_summary(shell, tmp_path):
+    page = tmp_path / "report.html"
+    status, out, err = shell(*SPECTOR, "--report", page)
+    assert status == 0 and "Logit Regression Results" in out and "fits have no estimate" not in err
+    assert "Estimation is by maximum likelihood" in page.read_text(encoding="utf-8")
 
 
 def test_a_command_that_fails_saves_nothing(shell, tmp_path):

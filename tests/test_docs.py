@@ -51,7 +51,8 @@ def test_python_blocks_run(repository):
     assert seen >= 2
 
 
-def test_commands_run(repository, capsys):
+def test_commands_run(repository, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # of commands that write files
     seen = set()
     for page, text in pages(repository).items():
         for line in COMMAND.findall(text):

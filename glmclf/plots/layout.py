@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +37,7 @@ DODGE = 0.15  # distance of the marks of several series in a row, in inches
 LETTER = 0.085  # width of an average letter, in inches
 MIN_FONT_SIZE = 5.0  # points, of letters that can be read
 
+_DETACHED = contextvars.ContextVar("detached", default=False)
 _newest: weakref.ref[Figure] | None = None  # of the figures that pyplot keeps without a window
 
 
@@ -66,6 +69,16 @@ def axes(ax: Axes | None = None, size: tuple[float, float] = (6.4, 4.8)) -> Axes
     return ax
 
 
+@contextmanager
+def detached() -> Iterator[None]:
+    """Make figures within the block without pyplot, so that its own stay as they are and no window opens."""
+    token = _DETACHED.set(True)
+    try:
+        yield
+    finally:
+        _DETACHED.reset(token)
+
+
 def new_figure(size: tuple[float, float]) -> Figure:
     """New figure, the current one of pyplot except in a notebook.
 
@@ -75,6 +88,10 @@ def new_figure(size: tuple[float, float]) -> Figure:
     global _newest
     _check()
     import matplotlib
+    from matplotlib.figure import Figure
+
+    if _DETACHED.get():
+        return Figure(figsize=size, layout="constrained")
     from matplotlib import pyplot
     from matplotlib.backends import BackendFilter, backend_registry
 

@@ -146,11 +146,11 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
     group = next(iter(by)) if isinstance(by, Mapping) else by
     if group is not None and source.check(group) == x:
         raise ValueError(f"by={group!r} is the variable of the x axis: choose another one")
-    grid, discrete = _values_of(source, x, values, points, newdata)
+    grid, discrete = values_of(source, x, values, points, newdata)
     groups = [None]
     if group is not None:
         given = by[group] if isinstance(by, Mapping) else None
-        groups, _ = _values_of(source, group, given, None, newdata)
+        groups, _ = values_of(source, group, given, None, newdata)
         if len(groups) > MAX_GROUPS and given is None:
             raise ValueError(f'by="{group}" has {len(groups)} levels: choose some, by={{"{group}": [...]}}')
     cells = list(itertools.product(groups, grid))
@@ -167,7 +167,7 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
     return Curves(p, low, high, grid, groups, [], discrete)
 
 
-def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
+def values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
     """Values of a variable, and whether predictions at them are separate points rather than a curve."""
     known = newdata is None and not has_rows(source.res)
     table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
@@ -275,7 +275,7 @@ def _room(found: Curves) -> tuple[float, float]:
     ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if np.isfinite(found.p).all() and len(ends) else (0.0, 1.0)
-    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 else 1.05 * high)
+    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 or high == 0 else 1.05 * high)
     return low - 0.015 * (high - low), high + 0.015 * (high - low)
 
 

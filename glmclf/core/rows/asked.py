@@ -37,6 +37,17 @@ def asking(owner: type, name: str) -> Iterator[None]:
         SAID.reset(said)
 
 
+@contextmanager
+def own_calls() -> Iterator[None]:
+    """Calls of methods within the block that messages name each by itself, not by the call that they are part of."""
+    asked, said = ASKED.set(None), SAID.set(None)
+    try:
+        yield
+    finally:
+        ASKED.reset(asked)
+        SAID.reset(said)
+
+
 def under_usual_errors(cls: type[C]) -> type[C]:
     """Class decorator of answers: what they say in public is computed as during the call that gave them, whatever the
     user's settings of numpy's errors."""
