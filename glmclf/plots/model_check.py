@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PANEL_HEIGHT = 3.0  # inches
 BAR_ROOM = 2.0  # height of a panel of densities, of the highest: bars of a few rows of one class are cut
 MAX_BARS = 10  # terms or pairs that are drawn
-MAX_POINTS = 10_000  # rows that are drawn
+ROWS_DRAWN = 10_000  # rows that are drawn
 MOST_INFLUENTIAL = 100  # rows that are drawn in any case
 MAX_CURVE_POINTS = 1_000
 MAX_NAMED_ROWS = 3  # rows that are named
@@ -172,8 +172,8 @@ def _distances(ax: Axes, found: ModelCheck, _: Any) -> None:
 def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
     t = found._inspection.drawn["influence"].dropna()
     order = np.argsort(-t.cooks.to_numpy(), kind="stable")
-    if len(t) > MAX_POINTS:
-        some = np.arange(0, len(t), -(-len(t) // MAX_POINTS))
+    if len(t) > ROWS_DRAWN:
+        some = np.arange(0, len(t), -(-len(t) // ROWS_DRAWN))
         order = np.r_[order[:MOST_INFLUENTIAL], np.setdiff1d(some, order[:MOST_INFLUENTIAL])]
     d = t.iloc[order]
     ax.scatter(d.leverage, d.cooks, s=9, color=layout.colour(0), alpha=0.6, linewidths=0)

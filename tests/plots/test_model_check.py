@@ -165,6 +165,21 @@ def test_given_priors_have_no_verdict_of_calibration():
     assert set(res.check("calibration").table.verdict) == {""}
 
 
+def test_penalties_shrink_on_purpose():
+    t, rng = table()
+    res = Logit.from_formula("y ~ x + z", drawn(t, expit(2 * t.x), rng)).fit_regularized(1.0)
+    found = res.check(["calibration", "regressors"])
+    assert found.table.pvalue.min() < 0.001 and set(found.table.verdict) == {""}
+
+
+def test_an_offset_is_a_regressor():
+    t, rng = table()
+    t = drawn(t.assign(o=rng.normal(size=len(t))), expit(t.x), rng)
+    for offset in ("o", "np.sinh(o)"):
+        found = Logit.from_formula("y ~ x", t, offset=offset).fit().check("regressors")
+        assert " bins of o " in found.words("regressors") and found.verdict == "problem"
+
+
 def test_pooled_normal_laws_are_compared_together():
     res = LDA.from_formula("g ~ a + b", t := classes()).fit()
     z = (t.a - t.groupby("g").a.transform("mean")).to_numpy() / np.sqrt(res.covariances.loc["a", "a"])

@@ -12,6 +12,7 @@ from numpy import ndarray
 from glmclf.core.rows.asked import asking
 from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
 from glmclf.results.requires import Needs, check_needs
+from glmclf.results.tables.numbers import with_minus
 
 FINE, LOOK, PROBLEM = "fine", "look", "problem"
 LOOK_P, PROBLEM_P = 0.05, 0.001  # p-values below which a verdict is "look", or "problem"
@@ -50,6 +51,16 @@ def judged(pvalue: float, small: bool = False) -> str:
     if np.isnan(pvalue):
         return ""
     return FINE if small or pvalue >= LOOK_P else LOOK if pvalue >= PROBLEM_P else PROBLEM
+
+
+def deviates(words: str, pvalue: float, small: bool) -> str:
+    """Words of a test, which say of a deviation that is certain but small that it is."""
+    return f"{words}, a small deviation" if small and pvalue < LOOK_P else words
+
+
+def up_to(distance: float) -> str:
+    """A largest distance in words, of which four decimals are shown."""
+    return f"up to {with_minus(max(distance, 1e-4), 2)}"
 
 
 def p_words(pvalue: float) -> str:

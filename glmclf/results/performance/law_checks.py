@@ -26,12 +26,14 @@ from glmclf.results.performance.findings import (
     Finding,
     Inspection,
     check_rows,
+    deviates,
     holm,
     judged,
     p_words,
+    up_to,
 )
 from glmclf.results.requires import Needs, check_needs
-from glmclf.results.tables.numbers import value_text, with_minus
+from glmclf.results.tables.numbers import value_text
 
 BOX_P = 0.001  # Box's M finds small differences, and departures from normality
 STRONG_DEPENDENCE = 0.3  # informational correlation of a pair of features, a medium one in Cohen's terms
@@ -98,10 +100,10 @@ def features(c: Inspection) -> list[Finding]:
     row = worst.iloc[0]
     D, p = float(row.distance), float(row.pvalue_holm)
     where = "" if row.level is None else f" in {value_text(row.level)}"
-    words = f"{row.feature} up to {with_minus(D, 2)} from {NOUNS[row.family]}{where} ({p_words(p)})"
+    words = f"{row.feature} {up_to(D)} from {NOUNS[row.family]}{where} ({p_words(p)})"
     return [
         Finding(
-            "features", words, D, p, judged(p, D < SMALL_DISTANCE),
+            "features", deviates(words, p, D < SMALL_DISTANCE), D, p, judged(p, D < SMALL_DISTANCE),
             f"{P_SAYS} by Holm's method, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
             "Lilliefors 1967; Stephens 1974; of counts Fisher 1925",
         )
@@ -154,11 +156,11 @@ def _naive_bayes_laws(res: Any) -> list[FeatureLaw]:
     """Laws of the numbers of naive Bayes."""
     if res.model._sparse:
         raise NotImplementedError("features of scipy.sparse features: fit to an array, exog.toarray()")
-    values, found = res._values(None)[0], []
+    values, tables, found = res._values(None)[0], res.conditionals, []
     for feature, x in zip(res.model.features, values):
         if feature.kind != "numbers" or feature.family == "bernoulli":
             continue
-        t = res.conditionals[feature.name].xs("estimate", axis=1, level=1)
+        t = tables[feature.name].xs("estimate", axis=1, level=1)
         names = {"gaussian": ("mean", "var"), "gamma": ("shape", "rate")}.get(feature.family, ("rate",))
         of: dict[Any, tuple[float, ...]]
         of = {level: tuple(float(t.loc[level, name]) for name in names) for level in res.levels}
@@ -206,8 +208,9 @@ def distances(c: Inspection) -> list[Finding]:
     D = float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
     p = kolmogorov_smirnov(D, n)
     unlike = table.index[table.max(axis=1, skipna=True) < UNUSUAL / len(table)]
+    small = D < SMALL_DISTANCE
     shape = Finding(
-        "distances", f"up to {with_minus(D, 2)} from their law ({p_words(p)})", D, p, judged(p, D < SMALL_DISTANCE),
+        "distances", deviates(f"{up_to(D)} from their law ({p_words(p)})", p, small), D, p, judged(p, small),
         f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
         "McLachlan 1992, section 6.4",
     )  # fmt: skip
