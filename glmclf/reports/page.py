@@ -74,7 +74,8 @@ svg * { stroke-linejoin: round; stroke-linecap: butt; }
   h1 { font-size: 16pt; } h2 { font-size: 13pt; margin-top: 16pt; } h3 { font-size: 11pt; }
   h2, h3, caption, summary { break-after: avoid; }
   p, li { orphans: 3; widows: 3; }
-  h2 + p { break-after: avoid; }
+  h2 + p, h3 + p, p:has(+ .table) { break-after: avoid; }
+  p { break-inside: avoid; }
   figure, table, tr, pre, .pair { break-inside: avoid; }
   .pair > figure { flex-basis: 95mm; }
   figure svg.wide { min-width: 0; }
