@@ -15,13 +15,15 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_design",
     "offline",
+    "figures",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_ext", "conftest.py", "sg_execution_times.rst"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -38,7 +40,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 1e9,
-    "image_scrapers": ("matplotlib",),
+    "image_scrapers": ("figures",),
     "reset_modules": ("matplotlib",),
     "abort_on_example_error": True,
 }

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy import sparse
 
 import glmclf
 from glmclf import registry
@@ -193,7 +194,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             tags.classifier_tags.multi_class = not issubclass(cls, BinaryModel)
             takes = self._options.get("missing", "skip") in ("skip", "level")
             tags.input_tags.allow_nan = issubclass(cls, glmclf.NaiveBayes) and takes
-            tags.input_tags.sparse = self._takes_sparse() and not {"multinomial", "families"}.isdisjoint(self._options)
+            counts = not {"multinomial", "families"}.isdisjoint(self._options)
+            tags.input_tags.sparse = self._takes_sparse() and (counts or not issubclass(cls, glmclf.NaiveBayes))
         return tags
 
     # ------------------------------------------------------------------------------------------------------- fit
@@ -203,8 +205,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame (any that narwhals reads), (n, k) array_like or scipy.sparse array
-            The variables of the formula, by name. Of "naivebayes" without formula a scipy.sparse array of counts and
-            0/1 features, with ``multinomial="all"`` or ``families=``, whose columns are x1, x2, ...
+            The variables of the formula, by name. Without formula also a scipy.sparse array, whose columns are x1, x2,
+            ...: of regressions any, which get an intercept; of "naivebayes" counts and 0/1 features, with
+            ``multinomial="all"`` or ``families=``.
         y : (n,) array_like, optional
             Labels. By default the left side of the formula, evaluated in X.
         sample_weight : (n,) array_like, optional
@@ -226,7 +229,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         keywords, method, options = self._split(cls)
         weights = self._weights(keywords, sample_weight)
         if self._takes_sparse() and is_sparse(X):
-            return self._fit_sparse(cls, X, y, keywords, weights, options)
+            return self._fit_sparse(cls, X, y, keywords, weights, method, options)
         table, labels = self._table(X, y, reset=True, allow_nan=keywords.get("missing") != "raise")
         if sample_weight is not None:
             check_consistent_length(table, sample_weight)
@@ -249,11 +252,19 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _takes_sparse(self) -> bool:
-        """Whether scipy.sparse arrays are fitted as they are: by NaiveBayes, of counts and 0/1 features."""
-        return self.formula is None and issubclass(self._class(), glmclf.NaiveBayes)
+        """Whether scipy.sparse arrays are fitted as they are: by regressions, and by NaiveBayes, of counts and 0/1
+        features."""
+        return self.formula is None and not issubclass(self._class(), (glmclf.LDA, glmclf.QDA))
 
     def _fit_sparse(
-        self, cls: type[Any], X: Any, y: Any, keywords: dict[str, Any], weights: dict[str, ndarray], options: Any
+        self,
+        cls: type[Any],
+        X: Any,
+        y: Any,
+        keywords: dict[str, Any],
+        weights: dict[str, ndarray],
+        method: str,
+        options: dict[str, Any],
     ) -> FormulaClassifier:
         """Fit to the columns of a scipy.sparse array."""
         if y is None:
@@ -265,8 +276,29 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         labels = pd.Series(pd.Categorical.from_codes(codes, categories=self.classes_), name="y")
         self.formula_ = None
-        self.results_ = cls(labels, X, **keywords, **self._by_class(codes, weights)).fit(**options)
+        made = cls(labels, self._with_constant(cls, X), **keywords, **self._by_class(codes, weights))
+        self.results_ = getattr(made, method)(**options)
         return self
+
+    def _with_constant(self, cls: type[Any], X: Any) -> Any:
+        """Rows of arrays with the constant that regressions have."""
+        if issubclass(cls, glmclf.NaiveBayes):
+            return X
+        return sparse.hstack([np.ones((X.shape[0], 1)), sparse.csr_array(X)], format="csr")
+
+    def _refuse_sparse(self, cls: type[Any], X: Any) -> None:
+        """Refuse a scipy.sparse array where none is fitted."""
+        if not is_sparse(X):
+            return
+        why = f"{cls.__name__} takes none" if self.formula is None else "its columns have no names for the formula"
+        if hasattr(self, "results_") and self._takes_sparse():
+            why = "the model was fitted to an array or a table"
+        raise DataError(
+            f"X is a scipy.sparse array, and {why}: pass an array, X.toarray(), or a table with names, "
+            "pd.DataFrame.sparse.from_spmatrix(X, columns=names). Without a formula "
+            f"{registry.listed(registry.REGRESSIONS)} (alpha= is their ridge or lasso), and NaiveBayes of counts, are "
+            "fitted to it as it is"
+        )
 
     def _weights(self, keywords: dict[str, Any], sample_weight: Any) -> dict[str, ndarray]:
         """Keyword in which the model takes `sample_weight`."""
@@ -308,6 +340,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
 
     def _table(self, X: Any, y: Any, reset: bool, allow_nan: bool) -> tuple[pd.DataFrame, ndarray | None]:
         """Convert variables to a table, and labels to an array; note or check names and numbers of columns."""
+        self._refuse_sparse(self._class(), X)
         own = reset and y is None
         if own and (self.formula is None or "~" not in self.formula):
             raise ValueError(
@@ -379,8 +412,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Log probabilities and probabilities of the classes, (n, K)."""
         check_is_fitted(self, "results_")
         allow_nan = self.__sklearn_tags__().input_tags.allow_nan
-        if getattr(self.results_.model, "_sparse", False):
+        if self.formula_ is None:
             rows = X if _is_table(X) else validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+            rows = self._with_constant(type(self.results_.model), rows)
         else:
             rows, _ = self._table(X, None, reset=False, allow_nan=allow_nan)
         log_p, p, lacking = self._judged(rows)
@@ -400,7 +434,8 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Log probabilities and probabilities of the model's levels, and a mask of rows that lack a feature."""
         res = self.results_
         if not hasattr(res, "_n_missing"):
-            return *res._log_p(table, None)[:2], np.zeros(len(table), dtype=bool)
+            log_p, p = res._log_p(table, None)[:2]
+            return log_p, p, np.zeros(len(log_p), dtype=bool)
         values, _ = res._values(table)
         log_p = res._log_posterior(values)
         return log_p, np.exp(log_p), res._n_missing(values) > 0
@@ -504,6 +539,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         params = pd.DataFrame(res.params)
         if res._omitted is not None:
             params = params.mask(res._omitted.reshape(params.shape, order="F"), 0.0)
+        params = params.rename(index={"const": "Intercept"}) if self.formula_ is None else params
         params = params.reindex(["Intercept", *params.index.drop("Intercept", errors="ignore")], fill_value=0.0)
         if len(self.classes_) == 2 and not isinstance(res.params, pd.DataFrame):
             return self._signed(params.to_numpy(), kind)

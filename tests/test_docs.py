@@ -9,7 +9,8 @@ from glmclf import __main__ as command
 from glmclf import datasets, plots
 from glmclf.formula import api
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\{?[\w-]*\}?)[^\n`]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"^```\{figure-of\} (\w+)\n:alt: (.{30,})\n(?:\n.+\n)?```$", re.MULTILINE)
 COMMAND = re.compile(r"python -m glmclf ([^`\n&]+)")
 MOMENT = re.compile(r"(Date|Time):.{32}")
 NOT_RUN = {  # a line of the block, or words of the command: why it is compiled, or parsed, and not run
@@ -69,7 +70,26 @@ def test_the_summary_of_the_readme(repository, capsys):
 def test_every_block_is_looked_after(repository):
     kinds = {"python", "pycon", "bibtex", ""}  # directives, in braces, are sphinx's
     found = {kind for text in pages(repository).values() for kind, _ in FENCE.findall(text)}
+    found = {kind for kind in found if not kind.startswith("{")}
     assert found <= kinds, found - kinds
+
+
+def test_figures_have_words_and_stand_below_their_code(repository):
+    seen = 0
+    for page, text in pages(repository).items():
+        figures = list(FIGURE.finditer(text))
+        assert len(figures) == text.count("\n```{figure-of}"), f"{page}: `:alt:` says what a figure shows"
+        for found in figures:
+            assert re.search(rf"^>>> (?:.*, )?{found[1]}\b.* = ", text[: found.start()], re.M), f"{page}: {found[1]}"
+        seen += len(figures)
+    assert seen > 20
+
+
+def test_every_plot_is_shown(repository):
+    """In the guide, the figure below a plot's last line is its own."""
+    text = pages(repository)["docs/guides/plots.md"]
+    shown = {re.findall(r"plots\.(\w+)\(", text[: found.start()])[-1] for found in FIGURE.finditer(text)}
+    assert set(plots.__all__) <= shown, set(plots.__all__) - shown
 
 
 def places(repository):

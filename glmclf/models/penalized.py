@@ -42,6 +42,7 @@ from glmclf.models.penalty_options import (
     read_grid,
     start_given,
     warn_of_spanned,
+    weights_of_path,
 )
 
 if TYPE_CHECKING:
@@ -93,13 +94,15 @@ class Regularization(Inputs):
         ----------
         alpha : float, (k,) array_like, Series or dict
             Weight of the penalty, 0 or more: one number, or one for each column of the design; a Series or dict names
-            columns, those not named are free. With several classes also a DataFrame or (k, m) array of columns by
-            equations (levels if `symmetric`).
+            columns, or terms of the formula for all their columns, those not named are free. With several classes also
+            a DataFrame or (k, m) array of columns by equations (levels if `symmetric`). Infinite weights, with L1_wt >
+            0, leave coefficients out: they are 0.
         L1_wt : float
             Share of the absolute values: 0 is a ridge, 1 a lasso, between them an elastic net.
         alphas : sequence of float or "auto", optional
-            In place of `alpha`: a path of fits, each started at the one before; 0 leaves collinear columns out as
-            `fit` does. "auto" is glmnet's grid: 100 values,
+            A path of fits, each started at the one before, in place of one number as `alpha`; an `alpha` by column
+            beside it has the weights (glmnet's ``penalty.factor``, as it is given) that each value multiplies.
+            0 leaves collinear columns out as `fit` does. "auto" is glmnet's grid: 100 values,
             equally spaced in their logarithms, from the least at which all coefficients are 0 down to 1e-4 of it (1e-2
             where there are fewer observations than columns); of a ridge as if L1_wt were 0.001.
         penalize_intercept : bool
@@ -133,8 +136,9 @@ class Regularization(Inputs):
         Raises
         ------
         ValueError
-            Both or none of alpha and alphas; values that are negative, missing, of another length or name; a penalty on
-            the intercept without `penalize_intercept`; another method.
+            None of alpha and alphas, or one number beside alphas; values that are negative, missing, of another length
+            or name; an infinite weight of a ridge; a penalty on the intercept without `penalize_intercept`; another
+            method.
         PerfectSeparationError
             The data are separated by columns that have no penalty.
         EstimationError
@@ -182,10 +186,10 @@ class Regularization(Inputs):
         ['TUCE']
         """
         check_method(method, alpha)
-        if (alpha is None) == (alphas is None):
+        if alpha is None and alphas is None:
             raise ValueError("fit_regularized needs one of alpha= (a fit) and alphas= (a path)")
         options = (penalize_intercept, symmetric, maxiter, tol, n_threads, disp)
-        wanted = penalty_options(self, 1.0 if alpha is None else alpha, L1_wt, *options)
+        wanted = penalty_options(self, alpha if alphas is None else weights_of_path(alpha), L1_wt, *options)
         check_refit(self, refit, wanted, alphas is not None)
         warn_of_spanned(self, wanted)
         if alphas is not None:
@@ -200,6 +204,7 @@ class Regularization(Inputs):
         alphas: Any = "auto",
         L1_wt: float = 0.0,
         *,
+        alpha: Any = None,
         rule: str = "1se",
         penalize_intercept: bool = False,
         symmetric: bool = False,
@@ -223,6 +228,9 @@ class Regularization(Inputs):
             The grid, the same for all folds; see `fit_regularized`.
         L1_wt : float
             Share of the absolute values in the penalty.
+        alpha : (k,) array_like, Series, dict or DataFrame, optional
+            Weights of the coefficients, which each value of `alphas` multiplies; see `fit_regularized`. By default all
+            but the intercept's are 1.
         rule : {"1se", "min"}
             Which alpha `result` has: the largest whose mean deviance is within one standard error of the least, or the
             one with the least.
@@ -268,7 +276,8 @@ class Regularization(Inputs):
         check_choice("rule", rule, ("1se", "min"))
         if self._rows.streamed:
             raise RowsElsewhereError()
-        wanted = penalty_options(self, 1.0, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, False)
+        options = (penalize_intercept, symmetric, maxiter, tol, n_threads, False)
+        wanted = penalty_options(self, weights_of_path(alpha), L1_wt, *options)
         warn_of_spanned(self, wanted)
         counts, labels = dealt(self, folds, seed)
         path = self._path(wanted, alphas, None)
@@ -493,7 +502,7 @@ class Regularization(Inputs):
                     first = None if start is None else start[places] + shift
                     fit = self._solved(part, first, theta) if c is None else part.solve(c)
                     c, found = fit.theta, self._finished(part, fit)
-                    self._check_free(replace(wanted, alpha=a * wanted.alpha), found, part, columns, theta)
+                    self._check_free(wanted.times(a), found, part, columns, theta)
                     fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
@@ -503,7 +512,7 @@ class Regularization(Inputs):
         left_out = [omitted] * len(fits)
         if given is not None and given[-1] == 0:  # the refit may omit other columns than the penalised fit
             last = fits[-1].widened(Coordinates(len(self.exog_names), q, omitted)).theta if fits else start
-            free, omitted = self._one(replace(wanted, alpha=0.0 * wanted.alpha), last)
+            free, omitted = self._one(wanted.times(0.0), last)
             grid, fits, left_out = given, [*fits, without_covariance(free)], [*left_out, omitted]
         short = [a for a, f in zip(grid, fits, strict=True) if not f.fit.converged]
         if short:
@@ -565,7 +574,7 @@ class Regularization(Inputs):
         deviances: list[float] = []
         for a, omitted in zip(path.alphas, path._omitted, strict=True):
             if a == 0 or not deviances:
-                part = wanted if a > 0 else replace(wanted, alpha=0.0 * wanted.alpha)
+                part = wanted if a > 0 else wanted.times(0.0)
                 least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
                 everything = Coordinates(len(self.exog_names), 1, omitted).columns
                 problem, columns, offset, start = self._fold_problem(part, kept, everything)

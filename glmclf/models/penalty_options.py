@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_number, is_truth
+from glmclf.core.rows.asked import asked_for
+from glmclf.data.table.frame import quoted
 from glmclf.errors import ConvergenceWarning, DataWarning, warn
 from glmclf.models.fit_options import check_options
 from glmclf.models.progress import reporter_of
@@ -41,6 +43,12 @@ class PenaltyOptions:
         """Columns without any penalty, (k,)."""
         return (self.alpha == 0).all(axis=1)
 
+    def times(self, a: float) -> PenaltyOptions:
+        """The options with each alpha times a number."""
+        from glmclf.core.penalised.problem import scaled_alpha
+
+        return replace(self, alpha=scaled_alpha(self.alpha, a))
+
 
 def penalty_options(
     model: Any, alpha, L1_wt, penalize_intercept, symmetric, maxiter, tol, n_threads, disp
@@ -52,6 +60,12 @@ def penalty_options(
     if symmetric and model._likelihood.n_eta == 1 and not hasattr(model, "_equations"):
         raise NotImplementedError(f"symmetric=True is for MNLogit; {type(model).__name__} has one equation")
     A = _alphas_of(model, alpha, bool(symmetric), bool(penalize_intercept))
+    if L1_wt == 0 and np.isinf(A).any():
+        names = [name for name, row in zip(model.exog_names, A, strict=True) if np.isinf(row).any()]
+        raise ValueError(
+            f"alpha is infinite for {quoted(names)}, with L1_wt=0: a ridge leaves no column out. Leave such columns "
+            "out of the model"
+        )
     return PenaltyOptions(A, float(L1_wt), bool(symmetric), maxiter, tol, n_threads, reporter_of(None, disp))
 
 
@@ -59,8 +73,8 @@ def _alphas_of(model: Any, alpha, symmetric: bool, penalize_intercept: bool) -> 
     """alpha of each column and equation, (k, m)."""
     names, constant = model.exog_names, model._constant_column()
     equations = getattr(model, "levels" if symmetric else "_equations", None)
-    A, by_name = _read_alpha(alpha, names, 1 if equations is None else len(equations), equations)
-    if not (np.isfinite(A).all() and (A >= 0).all()):
+    A, by_name = _read_alpha(alpha, names, model._design.terms, 1 if equations is None else len(equations), equations)
+    if not ((A >= 0).all() and (by_name or np.isfinite(A).all())):
         raise ValueError(f"alpha={_shown(alpha)}: weights of a penalty are numbers, 0 or more")
     if constant is None or penalize_intercept:
         return A
@@ -145,20 +159,27 @@ def _shown(alpha) -> str:
     return " ".join(repr(alpha).split())
 
 
-def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) -> tuple[ndarray, bool]:
+def weights_of_path(alpha: Any) -> Any:
+    """Weights of the coefficients for each alpha of a path, by default 1 for all."""
+    if alpha is None:
+        return 1.0
+    if np.ndim(alpha) == 0 and not isinstance(alpha, Mapping):
+        raise ValueError(
+            f"{asked_for()} needs one of alpha= (one number) and alphas= (a path); alpha={alpha!r} beside alphas= has "
+            "to be a weight for each coefficient, which the values of the path multiply"
+        )
+    return alpha
+
+
+def _read_alpha(
+    alpha, names: list[str], terms: Mapping[str, slice], m: int, equations: list[Any] | None
+) -> tuple[ndarray, bool]:
     """alpha as (k, m), and whether it was given column by column."""
     k = len(names)
     if isinstance(alpha, pd.DataFrame):
         return _read_table(alpha, names, equations), True
     if isinstance(alpha, Mapping) or (isinstance(alpha, pd.Series) and not isinstance(alpha.index, pd.RangeIndex)):
-        given = pd.Series(dict(alpha)) if isinstance(alpha, Mapping) else alpha
-        unknown = [repr(name) for name in given.index if name not in names]
-        if unknown or not given.index.is_unique:
-            what = f"names {', '.join(unknown)}, which is no column" if unknown else "names a column twice"
-            raise ValueError(f"alpha {what} of the model, which has {names}")
-        _floats(given, alpha)
-        values = _floats(given.reindex(names).where([n in given.index for n in names], 0.0), alpha)
-        return np.repeat(values[:, None], m, axis=1), True
+        return np.repeat(_by_name(alpha, names, terms)[:, None], m, axis=1), True
     values = _floats(alpha, alpha)
     if values.ndim == 0:
         return np.full((k, m), float(values)), False
@@ -168,6 +189,23 @@ def _read_alpha(alpha, names: list[str], m: int, equations: list[Any] | None) ->
         return values.copy(), True
     more = f", or of shape {(k, m)}" if equations is not None else ""
     raise ValueError(f"alpha has shape {values.shape}: one number, or one for each of the {k} columns {names}{more}")
+
+
+def _by_name(alpha, names: list[str], terms: Mapping[str, slice]) -> ndarray:
+    """alpha of each column, from numbers for columns and for terms, which stand for all their columns; (k,)."""
+    places: dict[Any, Any] = {**terms, **{name: slice(i, i + 1) for i, name in enumerate(names)}}
+    unknown = [repr(name) for name in alpha.keys() if name not in places]
+    if unknown:
+        what = f"{', '.join(unknown)}, which is no column and no term of the model"
+        raise ValueError(f"alpha names {what}, which has {quoted(names)}")
+    out, times = np.zeros(len(names)), np.zeros(len(names), dtype=int)
+    for name, value in alpha.items():
+        out[places[name]] = _floats(value if np.ndim(value) == 0 else None, alpha)
+        times[places[name]] += 1
+    if (times > 1).any():
+        twice = [name for name, t in zip(names, times, strict=True) if t > 1]
+        raise ValueError(f"alpha names {quoted(twice)} twice, as a column or by its term")
+    return out
 
 
 def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | None) -> ndarray:

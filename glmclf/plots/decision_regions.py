@@ -112,9 +112,9 @@ def regions(
     columns = 2 if len(grids) == 4 else min(len(grids), 3)
     n_rows = -(-len(grids) // columns)
     levels = dict.fromkeys(level for grid in grids.values() for level in grid.levels)
-    size = (6.4, 4.8) if len(grids) == 1 else (4.2 * columns + 1, 3.8 * n_rows)
+    size = (6.4, 4.8) if len(grids) == 1 else (layout.PANEL * columns, 3.3 * n_rows)
     size = size[0], max(size[1], marks.lines_of([*levels, ""]))
-    width = None if ax is not None else 3.2 if len(grids) > 1 else 3.4
+    width = None if ax is not None else 2.5 if len(grids) > 1 else 3.4
     all_axes = layout.several(ax, len(grids), size, columns)
     for one, (name, grid) in zip(all_axes, grids.items()):
         grid.draw(one, points, shade)

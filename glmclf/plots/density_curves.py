@@ -109,7 +109,8 @@ def densities(
     columns = min(len(of), 3)
     if ax is None:
         needs = [_need(res, j) for j in of]
-        all_axes = marks.grid(needs, columns, 4.2 * columns + 1.5, marks.lines_of(res.levels))
+        wide = 5.7 if columns == 1 else max(layout.PANEL, 2.0 + layout.LETTER * max(_letters(res, j) for j in of))
+        all_axes = marks.grid(needs, columns, wide * columns, marks.lines_of(res.levels))
     else:
         all_axes = layout.several(ax, len(of), (0, 0))
     for one, j in zip(all_axes, of):
@@ -118,7 +119,7 @@ def densities(
             _distribution(one, res, j, rows, bins)
         else:
             _table(one, res, j, alpha)
-        layout.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 3.4)
+        layout.caption(one, f"{feature.name} ({feature.family})", width=None if ax is not None else 2.6)
     figure = layout.figure_of(all_axes[0])
     marks.keys(figure, all_axes, ax is None)
     return figure
@@ -133,6 +134,13 @@ def _need(res: Any, j: int) -> float:
     feature = res.model.features[j]
     cells = 0 if _is_number(feature) else min(feature.cells, MAX_LEVELS)
     return max(3.2, 1.2 + 0.08 * cells * (len(res.levels) + 1))
+
+
+def _letters(res: Any, j: int) -> int:
+    """Letters of the longest line beside the bars of a table."""
+    feature = res.model.features[j]
+    words = [] if _is_number(feature) else res.conditionals[feature.name].columns.get_level_values(0)
+    return max((len(line) for word in words for line in layout.wrapped(word).split("\n")), default=0)
 
 
 def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:

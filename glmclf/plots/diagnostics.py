@@ -197,7 +197,7 @@ def residuals(
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
     beside = layout.beside([marks.name(level) for level in labelling.levels(res)], 0) if labelling.levels(res) else 0.0
-    first, second, third = layout.several(ax, 3, (12.0 + beside, 4.2))
+    first, second, third = layout.several(ax, 3, (3 * layout.PANEL + beside, 3.6))
     _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
     _normal_plot(second, z, alpha, ax is None)
     _binned(third, res, bins, alpha, ax is None)
@@ -421,7 +421,7 @@ def partial_residuals(
     source, variables = LinearPredictors(res), _variables_of_terms(res)
     chosen = _chosen_terms(terms, list(parts.columns), variables)
     columns = min(len(chosen), 3)
-    size = (4.2 * columns, 3.8 * -(-len(chosen) // columns))
+    size = (4.2, 3.8) if len(chosen) == 1 else (layout.PANEL * columns, 3.4 * -(-len(chosen) // columns))
     w, table = weights.iloc[:, 0].to_numpy(), source.table()
     all_axes = layout.several(ax, len(chosen), size, columns)
     for one, term in zip(all_axes, chosen):

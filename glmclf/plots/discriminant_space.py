@@ -78,7 +78,7 @@ def ellipses(
     labelling.check(res, "ellipses", ["predict"])
     shares = _shares(content)
     means, covariances = _normals(res, [x, y])
-    ax_ = layout.axes(ax, (7.0, max(4.8, marks.lines_of(res.levels))))
+    ax_ = layout.axes(ax, (6.0, max(5.0, marks.lines_of(res.levels))))
     if points:
         _rows_of_features(ax_, res, [x, y], newdata)
     _draw_ellipses(ax_, res.levels, means, covariances, shares, not points)
@@ -233,7 +233,7 @@ def canonical(
             raise ValueError(f"{name}={j!r}: the functions are 1 to {len(functions)}")
     if x == y:
         raise ValueError(f"x and y are both {x}: two functions are drawn")
-    ax_ = layout.axes(ax, (7.0, max(4.8, marks.lines_of(res.levels))))
+    ax_ = layout.axes(ax, (6.0, max(5.0, marks.lines_of(res.levels))))
     shown = scores = None
     if points:
         scores, shown = _scores(res, newdata)

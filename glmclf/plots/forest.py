@@ -374,14 +374,19 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
 
 
 def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
-    """Ends of the x axis: all finite numbers and the reference, with margins that multiply on a log axis."""
+    """Ends of the x axis: all finite numbers and the reference, with margins that multiply on a log axis.
+
+    A margin is wide enough for the words of infinite estimates on its side.
+    """
     values = np.concatenate([np.r_[rows.estimate, rows.low, rows.high] for rows in series])
     ratio = reference == 1.0
     values = np.r_[values[np.isfinite(values) & ((values > 0) | (not ratio))], reference]
     values = np.log(values) if ratio else values
     low, high = values.min(), values.max()
     pad = 0.06 * (high - low) if high > low else np.log(2.0) if ratio else 1.0
-    ends = np.array([low - pad, high + pad])
+    estimates = np.concatenate([rows.estimate for rows in series])
+    below, above = (estimates == (0.0 if ratio else -np.inf)).any(), np.isposinf(estimates).any()
+    ends = np.array([low - pad * (4 if below else 1), high + pad * (4 if above else 1)])
     with np.errstate(over="ignore"):
         ends = np.exp(ends) if ratio else ends
     return float(max(ends[0], np.finfo(float).tiny) if ratio else ends[0]), float(min(ends[1], np.finfo(float).max))

@@ -28,6 +28,7 @@ KEPT = "\N{NO-BREAK SPACE}"
 GREY, PALE = "0.45", "0.85"  # reference lines, grid lines
 MAX_CHARACTERS = 28  # characters in a line of a label
 LEGEND_CHARACTERS = 42  # characters in a line of a legend beside the plot
+PANEL = 3.2  # width of each of several panels, in inches: three are as wide as a page, and letters are not shrunk
 ROW = 0.32  # height of a line of a row label, in inches
 LINE_HEIGHT = 0.17  # distance of lines of text at the usual size, in inches
 DODGE = 0.15  # distance of the marks of several series in a row, in inches
@@ -224,7 +225,7 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
         return
     across, tall = inches(ax)
     room = 0.75 * across, 0.75 * tall
-    text, shrunk = _best_fit(labels, (MAX_CHARACTERS, LEGEND_CHARACTERS, 70), size, room)
+    text, shrunk = _best_fit(labels, (MAX_CHARACTERS, LEGEND_CHARACTERS, 70, 18), size, room)
     short = [shortened(label) for label in labels]
     if shrunk < MIN_FONT_SIZE and len(set(short)) == len(labels):
         text, shrunk = _best_fit(short, (MAX_CHARACTERS,), size, room)

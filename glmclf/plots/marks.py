@@ -100,7 +100,10 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
-    """Draw one legend for several panels: beside them in a new figure, in the first panel of a user's Axes."""
+    """Draw one legend for all panels: of a new figure below them or, if a row has no room, beside them.
+
+    On a user's Axes it is in the first panel.
+    """
     if not own:
         key(all_axes[0], False)
         return
@@ -109,8 +112,14 @@ def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
         for handle, label in zip(*ax.get_legend_handles_labels()):
             handles.setdefault(layout.wrapped(label), handle)
     if handles:
-        place = "outside right upper"
-        found = layout.key_of(figure, [*handles.values()], [*handles], loc=place, frameon=False, fontsize=9)
+        lines, width = "\n".join(handles).split("\n"), figure.get_figwidth()
+        row = sum(layout.LETTER * len(line) + 0.6 for line in lines)
+        place: dict[str, Any] = {"loc": "outside right upper"}
+        if len(lines) == len(handles) and row < width:
+            place = {"loc": "outside lower center", "ncols": len(handles)}
+        else:
+            figure.set_figwidth(width + layout.LETTER * max(map(len, lines)) + 0.6)
+        found = layout.key_of(figure, [*handles.values()], [*handles], frameon=False, fontsize=9, **place)
         _clear(found)
 
 

@@ -41,7 +41,7 @@ def regularization(
     part : {"cv", "coefficients"}, optional
         One of the parts; by default all that there are: of a RegularizationCV the deviance above the coefficients.
     which : list of str, optional
-        Names of coefficients to draw; by default all but the intercept.
+        Names of coefficients to draw; by default all but the intercept and those of an infinite weight.
     drop : list of str
         Names to leave out.
     label : int
@@ -57,8 +57,9 @@ def regularization(
     Notes
     -----
     The penalty falls from left to right on a log axis; a fit with alpha = 0 has no place there and is left out, as the
-    axis says. Above the coefficients stand the effective degrees of freedom, or after a lasso how many slopes are not
-    0. Dashed lines are at `alpha_min`, dotted ones at `alpha_1se`.
+    axis says. Of a path whose coefficients have weights of their own, alpha is what multiplies these. Above
+    the coefficients stand the effective degrees of freedom, or after a lasso how many slopes are not 0. Dashed lines
+    are at `alpha_min`, dotted ones at `alpha_1se`.
 
     Examples
     --------
@@ -98,16 +99,18 @@ def _tables(path: RegularizationPath, which: Any, drop: Any) -> dict[Any, pd.Dat
     """Coefficients to draw, by level."""
     several = path.params.columns.nlevels > 1
     known = list(dict.fromkeys(path.params.columns.get_level_values(-1)))
-    at = path.model._constant_column()
-    names = labelling.chosen(known, which, drop, set() if at is None else {path.model.exog_names[at]})
+    at, excluded = path.model._constant_column(), np.isinf(path._wanted.alpha).all(axis=1)
+    silent = {name for j, name in enumerate(path.model.exog_names) if j == at or excluded[j]}
+    names = labelling.chosen(known, which, drop, silent)
     if not several:
         return {None: path.params[names]}
     levels = dict.fromkeys(path.params.columns.get_level_values(0))
     return {level: path.params[level][names] for level in levels}
 
 
-def _alpha_axis(ax: Axes, alphas: ndarray, title: str, y: str) -> None:
+def _alpha_axis(ax: Axes, path: RegularizationPath, title: str, y: str) -> None:
     """Set a log axis of alpha, the largest on the left."""
+    alphas, weights = path.alphas, path._wanted.alpha
     positive = alphas[alphas > 0]
     if not len(positive):
         raise DataError("the path has no alpha above 0, which a log axis could show")
@@ -118,7 +121,9 @@ def _alpha_axis(ax: Axes, alphas: ndarray, title: str, y: str) -> None:
     ax.set_xlim(high * pad, low / pad)
     layout.log_axis(ax.xaxis, low, high)
     zero = "" if len(positive) == len(alphas) else " (0 is not shown)"
-    layout.caption(ax, title, f"alpha, weight of the penalty{zero}", y)
+    several = len(np.unique(weights[(weights > 0) & np.isfinite(weights)])) > 1
+    what = "times the weight of each coefficient" if several else "weight of the penalty"
+    layout.caption(ax, title, f"alpha, {what}{zero}", y)
 
 
 def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level: Any, label: int) -> None:
@@ -130,7 +135,7 @@ def _coefficients(ax: Axes, path: RegularizationPath, table: pd.DataFrame, level
         mark = layout.marker(j) if len(alphas) < 3 else None
         ax.plot(alphas, b[:, j], linewidth=1.5, label=layout.named(name), marker=mark, **style)
     title = labelling.probability(path) if level is None else str(labelling.plain(level))
-    _alpha_axis(ax, path.alphas, title, "coefficient")
+    _alpha_axis(ax, path, title, "coefficient")
     _sizes(ax, path)
     _names(ax, [str(name) for name in table.columns], b[np.argmin(alphas)], label)
     layout.tidy(ax, "y")
@@ -198,7 +203,7 @@ def _deviance(ax: Axes, cv: RegularizationCV, own: bool) -> None:
     ax.plot(alphas, table["deviance"], "o-", color=colour, markersize=3.5, linewidth=1, label="mean, one se")
     _chosen(ax, cv)
     folds = f"{len(cv.fold_sizes)} folds, {labelling.observations(cv.fold_sizes.sum())}"
-    _alpha_axis(ax, cv.path.alphas, f"cross-validation, {folds}", "deviance per observation")
+    _alpha_axis(ax, cv.path, f"cross-validation, {folds}", "deviance per observation")
     layout.tidy(ax, "y")
     layout.legend(ax, own, most=99)
 

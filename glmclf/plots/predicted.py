@@ -122,18 +122,18 @@ def probabilities(
     titles = [f"{group} = {value_text(g)}" for g in found.groups] if by is not None else [""]
     panels = [found] if not several else [_group_as_levels(found, i) for i in range(len(titles))]
     columns = min(len(panels), 3)
-    wide = PANEL_WIDTH + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
+    side = PANEL_WIDTH if len(panels) == 1 else layout.PANEL
+    wide = side + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = labelling.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(labelling.plain(level)) for level in found.levels]
-    most = 0 if stacked or found.points else 6  # bars and intervals leave no room for a legend
-    beside = layout.beside(names, most) if any(names) else 0.0
-    size = (wide * columns + beside, PANEL_WIDTH * -(-len(panels) // columns))
+    beside = layout.beside(names, 0) if any(names) else 0.0
+    size = (wide * columns + beside, side * -(-len(panels) // columns))
     axes = layout.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
         layout.caption(panel, titles[i] if several and titles[i] else _settings(at), x, y)
         if i == len(panels) - 1:
-            layout.legend(panel, ax is None, most=most)
+            layout.legend(panel, ax is None, most=0)  # bands, bars and intervals leave no room for it
     return layout.figure_of(axes[0])
 
 

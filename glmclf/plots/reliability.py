@@ -84,8 +84,9 @@ def calibration(
     )
     levels = [_level(found, level)] if level is not None else _levels(found)
     columns, bars = min(len(levels), 3), histogram and len(found) == 1
-    tall = RELIABILITY_PANEL_WIDTH + 0.5 + 0.8 * bars
-    size = (RELIABILITY_PANEL_WIDTH * columns + 0.6, tall * -(-len(levels) // columns))
+    wide = RELIABILITY_PANEL_WIDTH if len(levels) == 1 else layout.PANEL
+    tall = wide + 0.5 + 0.8 * bars
+    size = (wide * columns + 0.6, tall * -(-len(levels) // columns))
     axes = layout.several(ax, len(levels), size, columns)
     for lv, panel in zip(levels, axes):
         _panel(panel, found, lv, smooth, bars, alpha, ax is None)

@@ -290,8 +290,8 @@ class WaldInference:
     def wald_test_terms(self, *, skip_constant: bool = False, use_f: bool = False) -> Any:
         """Joint Wald test of each term of the formula: all columns of a factor, a spline or an interaction at once.
 
-        Of an implied logit it is all coefficients of the term in all equations; of a block of counts of NaiveBayes
-        their differences, as a common shift says nothing about the shares.
+        Of an implied logit it is all coefficients of the term in all equations; of levels of NaiveBayes those that some
+        row has, and of a block of counts their differences, as a common shift says nothing about the shares.
 
         Parameters
         ----------

@@ -114,3 +114,21 @@ def test_a_grouping_of_one_cluster_is_named():
         make("Logit", "y ~ x1", t).fit(cov_type="cluster", cov_kwds={"groups": [t.one.to_numpy(), t.two.to_numpy()]})
     with refused("at least two clusters; one has one"):
         make("Logit", "y ~ x1", t).fit(cov_type="bootstrap", cov_kwds={"groups": "one"})
+
+
+def test_arrays_of_several_groupings():
+    """A column a grouping, with a name of its own."""
+    t, res = toy(), shared("Logit")
+    known = res.with_cov("cluster", groups=["firm", "year"]).bse
+    codes = np.c_[pd.factorize(t.firm)[0], t.year]
+    for groups in (codes, t[["firm", "year"]].to_records(index=False)):
+        close(res.with_cov("cluster", groups=groups).bse, known)
+    assert res.with_cov("cluster", groups=codes).cov_kwds["groups"] == ["groups[0]", "groups[1]"]
+    with refused("found ", f"in an array of shape {codes.T.shape}, one a column"):
+        res.with_cov("cluster", groups=codes.T)
+    with refused(f"a list of {len(t)} lists", "np.array(groups)"):
+        res.with_cov("cluster", groups=codes.tolist())
+    with refused("found dict"):
+        res.with_cov("cluster", groups={"firm": t.firm})
+    with pytest.raises(NotImplementedError, match=r"groups\[0\] and groups\[1\]"):
+        make("Logit", "y ~ x1", t).fit(cov_type="bootstrap", cov_kwds={"groups": codes})

@@ -1,19 +1,23 @@
-"""Several equations by gradients: the metric, the steps in it, and the maximum of Newton's method by definition."""
+"""Many parameters by gradients: the metric, the steps in it, and the maximum of Newton's method by definition."""
 
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import norm
 
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit import warm_start as way
 from glmclf.core.fit.estimate import RankDeficiency, estimate
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
 from glmclf.core.likelihood import objective as objectives
-from glmclf.core.likelihood.objective import MultinomialObjective
-from glmclf.core.likelihood.pointwise import Multinomial
+from glmclf.core.likelihood.links import CLogLogLink, LogitLink, ProbitLink
+from glmclf.core.likelihood.objective import MultinomialObjective, Objective
+from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 
 K, k = 4, 5
+LINKS = {"logit": LogitLink(), "probit": ProbitLink(), "cloglog": CLogLogLink()}
 P = k * (K - 1)
 # distance to the maximum in standard errors, and relative error of the information there
 IN_ERRORS, INFORMATION = 1e-11, 1e-9
@@ -142,10 +146,10 @@ def test_a_far_start():
 
 
 # --------------------------------------------------------------------------------------------------------- the way
-WAYS = {  # constants of `warm_start`: rows for each parameter of a part and the least number of them
-    "from a part": {"PART_ROWS_PER_PARAMETER": 20, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
-    "in the metric of a part": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
-    "in the first metric": {"PART_ROWS_PER_PARAMETER": 150, "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10**6},
+WAYS = {  # constants of `warm_start`: least and most rows for each parameter of a part, and the least number of all
+    "from a part": {"PART_ROWS_PER_PARAMETER": (20, 20), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the metric of a part": {"PART_ROWS_PER_PARAMETER": (150, 150), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10},
+    "in the first metric": {"PART_ROWS_PER_PARAMETER": (150, 150), "MIN_ROWS_PER_PARAMETER_FOR_METRIC": 10**6},
 }
 
 
@@ -176,6 +180,66 @@ def test_the_estimate_is_the_maximum(dear, kind, name):
     assert seen == list(range(1, found.fit.iterations + 1))
 
 
+def of_two_outcomes(kind, link, n=2000):
+    """A response of one equation: its design, successes, trials, offset and weights."""
+    X, _, _, offset, weights = problem(kind, n)
+    rng = np.random.default_rng(2)
+    trials = rng.integers(1, 5, n).astype(float) if "counts" in kind else None
+    offset = None if offset is None else offset[:, 0]
+    eta = X @ [-0.4, 0.5, -0.3, 0.2, 0.6] + (0.0 if offset is None else offset)
+    p = np.exp(LINKS[link].logcdf(eta))
+    y = rng.binomial(1 if trials is None else trials.astype(int), p).astype(float)
+    return X, y, trials, offset, weights
+
+
+def curves(link, y, m, eta):
+    """First and minus second derivative of y log F + (m - y) log(1 - F), by their formulas."""
+    if link == "logit":
+        p = expit(eta)
+        return y - m * p, m * p * (1 - p)
+    if link == "probit":
+        up, down = norm.pdf(eta) / norm.cdf(eta), norm.pdf(eta) / norm.sf(eta)
+        return y * up - (m - y) * down, y * up * (up + eta) + (m - y) * down * (down - eta)
+    hazard = np.exp(eta) / np.expm1(np.exp(eta))
+    return y * hazard - (m - y) * np.exp(eta), (m - y) * np.exp(eta) - y * hazard * (1 - np.exp(eta) - hazard)
+
+
+def maximum_of_two(link, X, y, trials, offset, weights):
+    """By Newton's method on the definition: the estimate and its observed information."""
+    m, w, b = 1.0 if trials is None else trials, 1.0 if weights is None else weights, np.zeros(k)
+    for _ in range(30):
+        u, curvature = curves(link, y, m, X @ b + (0.0 if offset is None else offset))
+        A = X.T @ ((w * curvature)[:, None] * X)
+        b = b + np.linalg.solve(A, X.T @ (w * u))
+    return b, A
+
+
+@pytest.mark.parametrize("link", LINKS)
+@kinds
+@pytest.mark.parametrize("name", WAYS)
+def test_one_equation_by_gradients(dear, kind, name, link):
+    dear(**WAYS[name])
+    X, *rest = of_two_outcomes(kind, link)
+    theta, A = maximum_of_two(link, X, *rest)
+    for columns in (Dense(X), Dense(np.asfortranarray(X))):
+        objective = Objective(Binomial(LINKS[link]), Blocks(columns, *rest, size=500))
+        near = way.warm_start(objective, np.zeros(k))
+        assert near is not None and (near.surrogate is not None) == (name == "from a part")
+        found = estimate("irls", objective, np.zeros(k))
+        off = found.theta - theta
+        assert found.fit.converged and not found.vanished and np.sqrt(off @ A @ off) < IN_ERRORS
+        np.testing.assert_allclose(found.fit.evaluation.information, A, rtol=INFORMATION, atol=INFORMATION * A.max())
+
+
+def test_columns_that_few_rows_make_dependent(dear):
+    """Only all rows tell: the metric of the part is a good one, and the information at the maximum is not."""
+    dear(**WAYS["from a part"])
+    X, y, *rest = of_two_outcomes("plain", "logit")
+    y[:2], X[0, 1:3], X[1, 1:3] = 0.5, [1e7, 1e7], [-1e7, -1e7]
+    objective = Objective(Binomial(LINKS["logit"]), Blocks(Dense(X), y, *rest, size=500))
+    assert estimate("irls", objective, np.zeros(k)).basis is not None
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_threads_give_the_same_bits(dear, name):
     dear(**WAYS[name])
@@ -198,7 +262,7 @@ def test_what_does_not_go_this_way(dear):
 
 def test_a_separated_response(dear):
     """The information vanishes on the way, which is what tells."""
-    dear(PART_ROWS_PER_PARAMETER=20, MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)
+    dear(PART_ROWS_PER_PARAMETER=(20, 20), MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)
     X, y, *rest = problem("plain")
     X[:, 1] = y == 2
     found = estimate("irls", objective_of(X, y, *rest), usual(y))

@@ -115,6 +115,7 @@ def test_cells_are_the_dense_columns(pieces):
     D = expand(pieces, N)
     check(FactorColumns(pieces, N), D)
     check(Dense(D)[:], D)
+    check(Dense(np.ascontiguousarray(D))[:], D)
 
 
 @pytest.mark.parametrize("rows", [slice(0, 100), slice(650, 900), slice(None, None, 7), slice(5, 6), slice(0, 0)])

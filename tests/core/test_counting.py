@@ -55,6 +55,22 @@ def example(seed, several):
     return Objective(Binomial(LINKS[seed % 3]), Blocks(columns, y.astype(float), m, offset, weights))
 
 
+@pytest.mark.parametrize("sign", [1.0, -2.0])
+@pytest.mark.parametrize("order", "CF")
+def test_columns_that_are_nowhere_zero(order, sign):
+    """They tell of all rows at once, as the constant does; a zero beyond the first rows is one."""
+    generator = np.random.default_rng(4)
+    X = np.column_stack([np.full(300, sign), sign * (1.0 + generator.random((300, 2)))])
+    rest, y = (None, None, None), (np.arange(300) % 3 == 0).astype(float)
+
+    def told(X, y):
+        return counting.is_told(Objective(Binomial(LINKS[0]), Blocks(Dense(np.asarray(X, order=order)), y, *rest)))
+
+    assert not told(X, y) and told(X, np.zeros(300)) and told(X[:, 1:2] * 0 + sign, np.ones(300))
+    X[150:, 1] = 0.0
+    assert not told(X, y) and told(X, (np.arange(300) >= 150).astype(float))
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("several", [False, True])
 def test_what_is_counted_is_what_programs_find(several):

@@ -73,6 +73,28 @@ def test_refusals(table, engine):
         glmclf.Logit.from_formula("y ~ nobody", lazy(engine, table[1]))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_an_engine_cannot_make_is_said_with_its_name(table, engine, tmp_path):
+    gone = tmp_path / "gone.parquet"
+    table[0].to_parquet(gone)
+    lost = lazy(engine, gone)
+    gone.unlink()
+    broken = {"gone.parquet": lost}
+    if engine == "polars":
+        import polars as pl
+
+        broken |= {
+            '"nobody"': lazy(engine, table[1]).with_columns(w=pl.col("nobody")),
+            "division": lazy(engine, table[1]).map_batches(lambda rows: 1 // 0),
+        }
+    res = glmclf.Logit.from_formula("y ~ x", table[0]).fit()
+    for words, data in broken.items():
+        for call in (lambda d: glmclf.Logit.from_formula("y ~ x", d), lambda d: list(res.augment(d)), res.predict):
+            with pytest.raises(DataError, match=f"(?i)the {engine} ?\\w+ cannot be computed: .*{words}") as found:
+                call(data)
+            assert "FAILED" not in str(found.value) and found.value.__cause__ is not None
+
+
 @pytest.mark.parametrize("sizes", [[], [0], [59], [60], [61], [200, 0, 1, 59, 60, 7], [1] * 130])
 def test_batches_of_any_size_become_parts_of_one(sizes):
     pa = pytest.importorskip("pyarrow")

@@ -114,7 +114,8 @@ GAPS = D.assign(z=D.z.where(D.index % 8 > 0), t=np.where(D.index % 8 > 0, np.res
     "I(z.gt(0))", "I(z.between(-0.5, 0.5))", "C(np.digitize(z, [-0.5, 0.5]))", "I(np.searchsorted([0.0], z))",
     "C(np.digitize(z, np.quantile(z, [0.3, 0.6])))", "I(z.gt(np.quantile(z, 0.4)))", "I(t.isin(['p', 'q']))",
     "I(t.str.upper() == 'P')", "t.astype(str)", "np.select([z > 0], [1], 0)", "np.isclose(z, 0, atol=0.5)",
-    "I(np.array(z) > 0)",
+    "I(np.array(z) > 0)", "I(z.replace(-9, 0) > 0)", "t.replace({'p': 'q'})",
+    "I(np.isinf(1 / np.round(z)))", "I(z > np.nanmean(z))",
 ])
 @pytest.mark.parametrize("model, left", MODELS)
 def test_what_is_computed_of_a_missing_value_is_missing(model, left, code):
@@ -124,7 +125,7 @@ def test_what_is_computed_of_a_missing_value_is_missing(model, left, code):
     np.testing.assert_array_equal(res.predict(whole), without.predict(whole))
     if model not in (LDA, QDA, NaiveBayes):  # which judge new rows by the other features
         assert np.isnan(np.asarray(res.predict(GAPS.iloc[:1]), dtype=float)).all()
-    if not any(word in code for word in ("quantile", "select", "isclose", "array")):  # known row by row
+    if not any(word in code for word in ("quantile", "select", "isclose", "array", "mean", "replace")):  # known by row
         parts = model.from_formula(f"{left} ~ {code} + income", lambda: iter([GAPS[:30], GAPS[30:]]), missing="drop")
         parts = parts.fit()
         np.testing.assert_allclose(parts.predict(whole), without.predict(whole), rtol=1e-8)
@@ -136,8 +137,12 @@ def test_a_response_of_a_missing_value_is_missing(left):
 
 
 @pytest.mark.parametrize("code", ["z.isna()", "z.fillna(0)", "own(z)", "t.str.contains('p', na=False)",
-                                  "z.add(income, fill_value=0)"])
+                                  "z.add(income, fill_value=0)", "z.replace(np.nan, 0)", "z.replace({np.nan: 0})",
+                                  "t.replace(words)", "t.isin([None, 'p'])", "np.nanmean([z, income], axis=0)",
+                                  "z.rank(na_option='top')", "z.fillna(0).clip(-1, 1)"])
 def test_code_that_says_what_becomes_of_missing_values(code):
+    words = {None: "none", "p": "q"}  # noqa: F841
+
     def own(z):
         return np.where(z > 0, 1.0, 0.0)
 
@@ -148,3 +153,17 @@ def test_codes_of_categories_are_missing_where_these_are():
     data = GAPS.assign(t=GAPS.t.astype("category"))
     res = Logit.from_formula("y ~ C(t.cat.codes)", data).fit()
     assert res.nobs == len(GAPS.dropna()) and not any("-1" in name for name in res.params.index)
+
+
+@pytest.mark.parametrize("code", ["C(pd.factorize(t)[0])", "C(coded(t)[0])", "I(z.rank(pct=True) > 0.5)",
+                                  "C(np.unique(np.sign(z), return_inverse=True)[1])"])
+def test_codes_and_ranks_of_missing_values_are_missing(code):
+    coded = pd.factorize  # noqa: F841
+    found = Logit.from_formula(f"y ~ {code} + income", GAPS).fit()
+    without = Logit.from_formula(f"y ~ {code} + income", GAPS.dropna()).fit()
+    assert found.nobs == len(GAPS.dropna())
+    assert found.llf == pytest.approx(without.llf, rel=1e-12)
+
+
+def test_values_of_other_rows_stay_inside_transforms():
+    assert Logit.from_formula("y ~ center(z.ffill())", GAPS).fit().nobs == N - 1  # the first row is missing

@@ -44,11 +44,20 @@ CHECKED = [
     pytest.param({"model": "mnlogit", "alpha": 0.01}, {}, marks=pytest.mark.slow),
     ({"model": "lda", "covariance": "diag"}, DEGENERATE),
     pytest.param(
-        {"model": "logit"}, {"check_sample_weight_equivalence_on_dense_data": SEPARATED}, marks=pytest.mark.slow
+        {"model": "logit"},
+        {
+            "check_sample_weight_equivalence_on_dense_data": SEPARATED,
+            "check_sample_weight_equivalence_on_sparse_data": SEPARATED,
+        },
+        marks=pytest.mark.slow,
     ),
     pytest.param(
         {"model": "cloglog"},
-        {"check_sample_weight_equivalence_on_dense_data": SEPARATED, "check_classifiers_train": UNDERFLOW},
+        {
+            "check_sample_weight_equivalence_on_dense_data": SEPARATED,
+            "check_sample_weight_equivalence_on_sparse_data": SEPARATED,
+            "check_classifiers_train": UNDERFLOW,
+        },
         marks=pytest.mark.slow,
     ),
     ({"model": "naivebayes"}, {**DEGENERATE, "check_sample_weight_equivalence_on_dense_data": FEW}),
@@ -522,5 +531,25 @@ def test_sparse_counts(options):
         fitted.predict(X[:, :4])
     with pytest.raises(DataError, match="scipy.sparse exog are not all 0 or 1"):
         FormulaClassifier("naivebayes").fit(X, labels)
-    with pytest.raises(TypeError, match="[Ss]parse"):
-        FormulaClassifier("lda").fit(X, labels)
+    for model, formula, words in (("lda", None, "LDA takes none"), ("logit", "x0", "no names for the formula")):
+        with pytest.raises(DataError, match=f"scipy.sparse array, and .*{words}: pass an array, X.toarray"):
+            FormulaClassifier(model, formula).fit(X, labels)
+
+
+@pytest.mark.parametrize("name", registry.lower_case("binary", "multinomial"))
+@pytest.mark.parametrize("options", [{}, {"alpha": 0.05}, {"alpha": 0.05, "L1_wt": 0.5, "class_weight": "balanced"}])
+def test_regressions_of_sparse_arrays(name, options):
+    """As of the array: predictions, coefficients, the free intercept."""
+    from scipy import sparse
+
+    rng = np.random.default_rng(3)
+    X = sparse.random_array((150, 5), density=0.4, rng=rng, format="csc")
+    labels = rng.choice(["u", "v", "w"] if name == "mnlogit" else ["u", "v"], 150)
+    made, known = (FormulaClassifier(name, **options).fit(rows, labels) for rows in (X, X.toarray()))
+    assert made.__sklearn_tags__().input_tags.sparse
+    for rows in (X, X.toarray(), sparse.coo_array(X)):
+        np.testing.assert_allclose(made.predict_proba(rows), known.predict_proba(X.toarray()), rtol=1e-9)
+    np.testing.assert_allclose(made.coef_, known.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(made.intercept_, known.intercept_, rtol=1e-7, atol=1e-9)
+    with pytest.raises(DataError, match="fitted to an array or a table: pass an array"):
+        known.predict(X)

@@ -1127,3 +1127,40 @@ def test_levels_that_no_row_has_are_no_degrees_of_freedom():
     X = csr_array((data.c == "p").to_numpy(dtype=float)[:, None] * [1.0, 0.0])
     words = NaiveBayes(data.k, X, families="bernoulli", smoothing=0.5).fit().term_tests()
     assert words.df.tolist() == [2, 0] and words.statistic.iloc[0] == pytest.approx(few.statistic.iloc[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("cov_type", [None, "HC0"])
+def test_wald_tests_of_levels_that_no_row_has(cov_type):
+    """Odds of two levels do not depend on how many others share the pseudo-counts: the tests of a term are those
+    without the levels that no row has, whichever of them stands first, in the summary as well."""
+    rng = np.random.default_rng(3)
+    k, c = rng.choice(list("abc"), 150), rng.choice(list("pqr"), 150)
+    data = pd.DataFrame({"k": k, "c": c, "x": rng.normal(size=150)})
+    options = {} if cov_type is None else {"cov_type": cov_type}
+    few = NaiveBayes.from_formula("k ~ c + x", data, smoothing=0.5).fit(**options)
+    expected = few.discriminant.wald_test_terms(skip_constant=True).table
+    assert expected.df_constraint.tolist() == [4, 4]
+    for levels in ("pqrst", "sptqr", "stpqr"):
+        wide = data.assign(c=pd.Categorical(data.c, categories=list(levels)))
+        many = NaiveBayes.from_formula("k ~ c + x", wide, smoothing=0.5).fit(**options)
+        pd.testing.assert_frame_equal(many.discriminant.wald_test_terms(skip_constant=True).table, expected, rtol=1e-9)
+        assert many.df_model == few.df_model == 8
+        line = next(t for t in many.summary(levels=False).as_text().splitlines() if "5 levels" in t and "chi2" in t)
+        assert "chi2(2)" in line
+
+
+def test_wald_tests_of_words_that_no_row_has():
+    """Of a block of counts, dense or sparse, and of 0/1 columns."""
+    rng = np.random.default_rng(5)
+    y, X = rng.choice(list("ab"), 80), rng.poisson(2.0, (80, 3)).astype(float)
+    wide = np.column_stack([np.zeros(80), X[:, :2], np.zeros(80), X[:, 2]])
+    for of in (np.asarray, csr_array):
+        few, many = (NaiveBayes(y, of(v), multinomial="all", smoothing=1.0).fit() for v in (X, wide))
+        a, b = (res.discriminant.wald_test_terms(skip_constant=True).table for res in (few, many))
+        assert a.df_constraint.tolist() == b.df_constraint.tolist() == [2] and many.df_model == 2
+        np.testing.assert_allclose(a.statistic, b.statistic, rtol=1e-9)
+        assert "chi2(2)" in many.summary(levels=False).as_text()
+        few, many = (NaiveBayes(y, of(1.0 * (v > 2)), families="bernoulli", smoothing=1.0).fit() for v in (X, wide))
+        a, b = (res.discriminant.wald_test_terms(skip_constant=True).table for res in (few, many))
+        assert b.df_constraint.tolist() == [0, 1, 1, 0, 1] and np.flatnonzero(b.statistic.isna()).tolist() == [0, 3]
+        np.testing.assert_allclose(a.statistic, b.statistic.dropna(), rtol=1e-9)

@@ -58,6 +58,22 @@ def test_which_coefficients(logit, wide):
         plots.regularization(logit)
 
 
+def test_weights_by_coefficient(mnlogit):
+    """What is free is drawn, what is excluded is not; the axis says that alpha multiplies weights."""
+    names = mnlogit.model.exog_names[1:]
+    weights = {names[0]: 0.0, names[1]: np.inf, **dict.fromkeys(names[2:], 2.0)}
+    found = mnlogit.model.fit_regularized_cv(L1_wt=1.0, alphas=ALPHAS, folds=3, seed=1, alpha=weights)
+    fig = plots.regularization(found)
+    lines = [xy[:, 1] for xy in curves(fig.axes[1], 4)]
+    assert len(lines) == len(names) - 1 and (lines[0] == found.path.params["Dream"][names[0]]).all() and lines[0].all()
+    assert all(ax.get_xlabel() == "alpha, weight of the penalty" for ax in fig.axes)
+    assert fig.axes[1].child_axes[0].get_xlabel() == "slopes that are not 0" and not crowded(fig)
+    drawn = plots.regularization(found, "coefficients", which=[names[1]]).axes[0]
+    assert not curves(drawn, 4)[0][:, 1].any()
+    path = mnlogit.model.fit_regularized(dict(zip(names, (1.0, 3.0))), alphas=ALPHAS, L1_wt=1.0)
+    assert plots.regularization(path).axes[0].get_xlabel() == "alpha, times the weight of each coefficient"
+
+
 def test_cross_validation(cv, mnlogit):
     fig = plots.regularization(cv)
     assert [ax.get_title() for ax in fig.axes] == ["cross-validation, 3 folds, n = 333", "Dream", "Torgersen"]

@@ -306,7 +306,9 @@ def _estimate(
 ) -> Estimate:
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
-        return _finish(near, objective, **options)
+        found = _finish(near, objective, **options)
+        if found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+            return found
     if method in ("irls", "newton"):
         options = {"enough": separation_loglik(objective, len(start)), **options}
     surrogate = SurrogateLikelihood.of(objective, len(start)) if warm else None
@@ -334,7 +336,7 @@ def _finish(near: WarmStart, objective: Objective, *, maxiter=100, callback=None
 
     enough = separation_loglik(objective, len(near.theta))
     options |= {"maxiter": maxiter, "callback": report, "surrogate": near.surrogate, "enough": enough}
-    fit = solve("irls", objective, near.theta, **options)
+    fit = solve("newton", objective, near.theta, **options)
     fit = replace(fit, iterations=near.steps + fit.iterations)
     return Estimate(fit, None, information_vanished(near.metric.toarray(), fit.evaluation.information))
 

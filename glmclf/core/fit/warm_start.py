@@ -1,6 +1,6 @@
 """Warm starts of a fit: at the maximum of a part of the rows, or near that of all by passes for the gradient alone.
 
-The second is for several equations, of which a pass for the information is dear.
+The second is for many columns or several equations, of which a pass for the information is dear.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.dense import Dense
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.kronecker import Kronecker, lbfgs
 from glmclf.core.fit.solvers.newton import DECREMENT_TOL, DECREMENT_TOL_WITH_SURROGATE
 from glmclf.core.fit.surrogate import SurrogateLikelihood
-from glmclf.core.likelihood.objective import CholeskyFactor, MultinomialObjective, Objective
+from glmclf.core.likelihood.objective import CholeskyFactor, Objective
 
 MIN_INFORMATION_COST = 2.5  # of a pass with the information, in passes for the gradient
 MIN_ARITHMETIC = 3e7  # rows times squared parameters, below which the arithmetic is not what a fit costs
-PART_ROWS_PER_PARAMETER = 60  # rows of a part whose information is a metric in which few steps are left
+# rows of a part whose information is a metric in which few steps are left: of so many, a step leaves about the root of
+# one over them, and more would cost more than they spare
+PART_ROWS_PER_PARAMETER = (60, 250)
+PART_COST = 0.7  # of the information of a part, in passes for the gradient, between these
 MIN_THINNING_FOR_SURROGATE = 4  # rows of all over rows of the part that is a place to begin
 METRIC_SWITCH_DISTANCE2 = 1.0  # squared standard errors to the maximum, from which the metric of a part is a good one
 MIN_ROWS_PER_PARAMETER_FOR_METRIC = 25  # times the thinning; with fewer rows the metric of a part is none
@@ -67,11 +71,13 @@ def warm_start(
     callback : callable, optional
         As of the solvers.
     """
-    if not isinstance(objective, MultinomialObjective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
+    if not isinstance(objective, Objective) or maxiter < MIN_MAXITER or not information_is_dear(objective):
         return None
-    if of_levels(objective.blocks) is not None:  # whose information costs little
+    X, several = objective.blocks.arrays[0], objective.likelihood.n_eta > 1
+    if of_levels(objective.blocks) is not None or not (several or isinstance(X, Dense)):  # whose information is quick
         return None
-    rows = PART_ROWS_PER_PARAMETER * len(start)
+    least, most = (rows * len(start) for rows in PART_ROWS_PER_PARAMETER)
+    rows = int(np.clip(PART_COST * objective.n / objective.cost, least, most))
     times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))
     small = times >= MIN_THINNING_FOR_SURROGATE and objective.n >= rows * times
     surrogate = SurrogateLikelihood(objective, times) if small else None
@@ -82,7 +88,7 @@ def warm_start(
         metric = Kronecker(W, G / share)
     except np.linalg.LinAlgError:
         return None
-    if metric.rcond <= objective.blocks.arrays[0].least_rcond:
+    if metric.rcond <= X.least_rcond:
         return None
     if tol is None:
         tol = DECREMENT_TOL if surrogate is None else SURROGATE_TOL_SHARE * DECREMENT_TOL_WITH_SURROGATE
@@ -108,10 +114,10 @@ def _information(objective: Objective, part: Objective, times: int, theta: ndarr
     return part(theta, False).information * (objective.n / part.n)
 
 
-def information_is_dear(objective: MultinomialObjective) -> bool:
+def information_is_dear(objective: Objective) -> bool:
     """Whether the information takes most of the time of a fit; over a stream reading does, and few passes are best."""
-    arithmetic = objective.blocks.arithmetic((objective.blocks.arrays[0].shape[1] * objective.likelihood.K) ** 2)
-    return objective.cost > MIN_INFORMATION_COST and arithmetic > MIN_ARITHMETIC
+    size = objective.blocks.arrays[0].shape[1] * (objective.likelihood.n_eta + 1)
+    return objective.cost > MIN_INFORMATION_COST and objective.blocks.arithmetic(size * size) > MIN_ARITHMETIC
 
 
 def passes_are_dear(objective: Objective, p: int) -> bool:

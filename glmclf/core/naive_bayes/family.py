@@ -296,9 +296,9 @@ class Family:
         """The family whose estimates maximise the likelihood, where this one's divide by degrees of freedom."""
         return self
 
-    def unused(self, statistics: Any) -> ndarray:
-        """Parameters a class that no row of any class says anything of, by feature, (p,): of levels that none has."""
-        return np.zeros(self.p, dtype=int)
+    def seen_levels(self, statistics: Any) -> ndarray | None:
+        """Mask of the levels that some row has, of whatever class, (p, L); None of families without levels."""
+        return None
 
     def k_params(self, K: int) -> int:
         """Number of parameters of all features in K classes; K = 1 is the null model."""

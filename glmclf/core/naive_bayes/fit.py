@@ -528,9 +528,46 @@ class NaiveBayesFit:
         A table's is the G^2 of class by level, of the levels that some row has.
         """
         own = np.concatenate([f.mle.fit(s).loglik(s).sum(axis=0) for f, s in zip(self.families, self.statistics)])
-        both = zip(self.families, self.statistics, strict=True)
-        df = [(f.k_params(self.K) - f.k_params(1)) // f.p - (self.K - 1) * f.unused(s) for f, s in both]
-        return 2 * (own - _null(self.families, self.statistics, 0.0)), np.concatenate(df)
+        return 2 * (own - _null(self.families, self.statistics, 0.0)), self.df
+
+    @property
+    def df(self) -> ndarray:
+        """Parameters of each feature beyond those of one law for all classes, (p,), of levels that some row has."""
+        parts = []
+        for f, seen in zip(self.families, self._seen_levels(), strict=True):
+            df = np.full(f.p, (f.k_params(self.K) - f.k_params(1)) // f.p)
+            parts.append(df if seen is None else df - (self.K - 1) * _unused(seen))
+        return np.concatenate(parts)
+
+    def _seen_levels(self) -> list[ndarray | None]:
+        """Masks of the levels that some row has, group by group."""
+        return [f.seen_levels(s) for f, s in zip(self.families, self.statistics, strict=True)]
+
+    def tested(self) -> tuple[ndarray, ndarray]:
+        """Which coefficients of an equation, compared with which others, depend on the class where a feature does.
+
+        A coefficient of a level that no row has is that of the pseudo-counts alone, and a common shift of a block of
+        counts changes no share: levels that some row has are compared with the first of these.
+
+        Returns
+        -------
+        kept : (M,) bool ndarray
+            Mask of the coefficients that are tested.
+        base : (M,) integer ndarray
+            Place of the coefficient that is taken off from each, or its own place.
+        """
+        kept, base = np.ones(self.M, dtype=bool), np.arange(self.M)
+        for (fitted, span), seen in zip(self._spans(), self._seen_levels(), strict=True):
+            if seen is None:
+                continue
+            width = fitted.family.width
+            implied = seen.shape[1] - width  # whether the first level has no coefficient, as it is 0
+            columns = np.arange(span.start, span.stop).reshape(len(seen), width)
+            first = seen.argmax(axis=1) - implied
+            own = seen[:, implied:] & (np.arange(width) != first[:, None])
+            kept[columns] = own
+            base[columns] = np.where(own & (first >= 0)[:, None], columns[:, :1] + first[:, None], columns)
+        return kept, base
 
     @property
     def k_params(self) -> int:
@@ -584,6 +621,11 @@ class NaiveBayesFit:
 
 def _pairs(value: ndarray, se: ndarray) -> Iterator[tuple[float, float]]:
     return zip(value.tolist(), se.tolist())
+
+
+def _unused(seen: ndarray) -> ndarray:
+    """Number of levels that no row has, but for one if these are all, by feature."""
+    return np.minimum((~seen).sum(axis=1), seen.shape[1] - 1)
 
 
 def _fixed(family: Family) -> bool:

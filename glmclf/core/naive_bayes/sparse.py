@@ -61,9 +61,9 @@ class SparseBernoulli(_SparseFamily):
 
     name: str = field(default="bernoulli", init=False)
 
-    def unused(self, statistics: SparseSums) -> ndarray:
+    def seen_levels(self, statistics: SparseSums) -> ndarray:
         ones, n = statistics.sums.sum(axis=0), statistics.n.sum(axis=0)
-        return ((ones == 0) | (ones == n)).astype(int)
+        return np.column_stack([ones < n, ones > 0])
 
     def fit(self, statistics: SparseSums, smoothing: float = 0.0) -> Fitted:
         ones, n = statistics.sums + smoothing, statistics.n + 2 * smoothing

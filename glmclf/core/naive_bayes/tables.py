@@ -32,12 +32,6 @@ from glmclf.core.naive_bayes.family import (
 )
 
 
-def _without_rows(statistics: ClassSums) -> ndarray:
-    """How many levels no row has, but for one if it is all of them, (1,)."""
-    total = statistics.sums.sum(axis=0)
-    return np.array([min(int((total == 0).sum()), len(total) - 1)])
-
-
 @dataclass(frozen=True)
 class Categorical(Family):
     """A table of `levels` probabilities a class; values are codes 0..levels-1, -1 if missing, less for levels outside
@@ -70,8 +64,8 @@ class Categorical(Family):
         sums = np.bincount(cells, w, minlength=K * self.levels).astype(float).reshape(K, self.levels)
         return ClassSums(sums.sum(axis=1), sums, np.zeros(K))
 
-    def unused(self, statistics: ClassSums) -> ndarray:
-        return _without_rows(statistics)
+    def seen_levels(self, statistics: ClassSums) -> ndarray:
+        return statistics.sums.sum(axis=0)[None] > 0
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing
@@ -250,8 +244,8 @@ class MultinomialFamily(Family):
         X, y, w = (_floats(values), y, w) if is_sparse(values) else observed_rows(values, y, w)
         return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, arrangements(X), w, K))
 
-    def unused(self, statistics: ClassSums) -> ndarray:
-        return _without_rows(statistics)
+    def seen_levels(self, statistics: ClassSums) -> ndarray:
+        return statistics.sums.sum(axis=0)[None] > 0
 
     def fit(self, statistics: ClassSums, smoothing: float = 0.0) -> Fitted:
         cells = statistics.sums + smoothing

@@ -55,6 +55,7 @@ MAX_COLUMNS_AT_ONCE = 400  # columns that are added to those in use before the c
 MAX_WORKING_SHARE = 0.8  # share of the columns above which all are taken
 MAX_STRONG_RATIO = 1.25  # ratio of two penalties of a path, or what it counts for in the strong rule
 LASSO_ROUNDING = 1e-12  # share of a penalty that is rounding of a score
+EXCLUDING_LASSO = 1e150  # factor of an absolute value that no score outweighs
 GRADIENT_STEPS_PER_NEWTON = 10  # steps by gradients to one of the proximal Newton method
 
 
@@ -65,9 +66,9 @@ class Penalty:
     Attributes
     ----------
     alpha : (d,) ndarray
-        >= 0; 0 leaves a coefficient free.
+        >= 0; 0 leaves a coefficient free, infinity has it 0.
     L1_wt : float
-        In [0, 1].
+        In [0, 1]; not 0 where an alpha is infinite.
     n : float
         Observations, N.
     """
@@ -79,12 +80,21 @@ class Penalty:
     @property
     def ridge(self) -> ndarray:
         """Precisions of the normal prior that the squares amount to."""
-        return self.n * (1.0 - self.L1_wt) * self.alpha
+        return self.n * (1.0 - self.L1_wt) * np.where(self.excluded, 0.0, self.alpha)
 
     @property
     def lasso(self) -> ndarray:
         """Factors of the absolute values."""
-        return self.n * self.L1_wt * self.alpha
+        return np.where(self.excluded, EXCLUDING_LASSO, self.n * self.L1_wt * np.where(self.excluded, 0.0, self.alpha))
+
+    @property
+    def excluded(self) -> ndarray:
+        """Mask of the coefficients that are 0 whatever the data."""
+        return np.isinf(self.alpha)
+
+    def times(self, a: float) -> Penalty:
+        """The penalty with each alpha times a number."""
+        return replace(self, alpha=scaled_alpha(self.alpha, a))
 
     def value(self, b: ndarray) -> float:
         """The penalty at b."""
@@ -93,6 +103,11 @@ class Penalty:
     def part(self, places: ndarray) -> Penalty:
         """The penalty of some of the coefficients."""
         return replace(self, alpha=self.alpha[places])
+
+
+def scaled_alpha(alpha: ndarray, a: float) -> ndarray:
+    """Weights of a penalty times a number; what is infinite stays so at 0 times."""
+    return np.where(np.isinf(alpha), np.inf, a * np.where(np.isinf(alpha), 0.0, alpha))
 
 
 @dataclass(frozen=True)
@@ -643,6 +658,7 @@ class Problem:
     def solve(self, c: ndarray) -> Fit:
         """The maximum in the coordinates c, from a start; its evaluation has the ridge in it."""
         alone = one_blas_thread() if len(c) in FACTORED_ALONE else nullcontext()
+        c = np.where(self.penalty.part(self.coding.places).excluded, 0.0, c)
         with np.errstate(over="ignore", invalid="ignore"), alone:
             found = None if self.mean is None or self.penalty.lasso.any() else self._by_gradients(c)
             if found is None:
@@ -808,7 +824,7 @@ class Problem:
 
     def scaled(self, alpha: float) -> Problem:
         """Problem with `alpha` times the penalty."""
-        return replace(self, penalty=replace(self.penalty, alpha=alpha * self.penalty.alpha))
+        return replace(self, penalty=self.penalty.times(alpha))
 
     def null(self, c: ndarray) -> Fit:
         """The maximum with every coefficient that has a penalty at 0."""

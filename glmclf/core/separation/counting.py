@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import permutations
+from itertools import islice, permutations
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from glmclf.core.fit.restricted import Restricted
 from glmclf.core.fit.solvers.loop import CONVERGED
 from glmclf.core.fit.warm_start import separation_loglik
 from glmclf.core.likelihood.objective import Objective
-from glmclf.core.rows.blocks import linear
+from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.summed import Summed
 from glmclf.core.separation import stream
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
@@ -190,11 +190,11 @@ def _told(objective: Objective) -> ToldRows | None:
 
     There are several rounds: rows that have one outcome left speak no longer, and others may be alike then.
     """
-    sides = _sides(objective.blocks.arrays[0])
+    X, y, m, *_ = objective.blocks.arrays
+    seen = seen_outcomes(y, m, objective.likelihood.n_eta + 1)
+    sides = _sides(X, not seen.any(axis=0).all())
     if sides is None:
         return None
-    _, y, m, *_ = objective.blocks.arrays
-    seen = seen_outcomes(y, m, objective.likelihood.n_eta + 1)
     there = sparse.csr_array((sides.gains != 0).T, dtype=np.int64)  # (c, n)
     gone, open_ = np.zeros(seen.shape, dtype=bool), np.ones(len(seen), dtype=bool)
     depth = np.full((there.shape[0], seen.shape[1]), np.inf)
@@ -405,10 +405,12 @@ def _rays_in_stream(objective: Objective) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------- columns
-def _sides(X: Columns) -> Sides | None:
+def _sides(X: Columns, constant_alone: bool) -> Sides | None:
     """Columns of one sign of a design, each as a direction scaled to a largest gain of one, and what is left of groups
-    of indicators."""
-    (n, k), (A, at) = X.shape, _columns(X)
+    of indicators; the constant without others, too, if it is asked for."""
+    (n, k), (A, at) = X.shape, _columns(X, constant_alone)
+    if not len(at):
+        return None
     A, at, size = _of_one_sign(A, at)
     indicator = np.minimum.reduceat(A.data, A.indptr[:-1]) == 1.0 if len(at) else np.zeros(0, dtype=bool)
     full = np.diff(A.indptr) == n
@@ -458,11 +460,11 @@ def _groups(A: Any, indicators: ndarray) -> list[ndarray]:
     return [np.array(group) for group in groups]
 
 
-def _columns(X: Columns) -> tuple[Any, ndarray]:
-    """Columns where they are not 0 as a csc_array, in their order, and their places; those of both signs, as a glance
-    shows, are left out."""
+def _columns(X: Columns, constant_alone: bool) -> tuple[Any, ndarray]:
+    """Columns where they are not 0 as a csc_array, in their order, and their places; of an array without those of both
+    signs, as a glance shows, and without those that are nowhere 0 but for the first constant."""
     if isinstance(X, FactorColumns):
-        A, at = _columns(Dense(X.D))
+        A, at = _columns(Dense(X.D), True)
         parts = [(A, X.at[at]), *(_coded(part) for part in X.coded if _is_of_indicators(part))]
         places = np.concatenate([at for _, at in parts])
         order = np.argsort(places, kind="stable")
@@ -472,7 +474,15 @@ def _columns(X: Columns) -> tuple[Any, ndarray]:
         A.eliminate_zeros()
         return A, np.arange(A.shape[1])
     some = X.X[:GLANCE_ROWS]
-    at = np.flatnonzero((some.min(axis=0) >= 0) | (some.max(axis=0) <= 0))
+    one_sign = (some.min(axis=0) >= 0) | (some.max(axis=0) <= 0)
+    full = one_sign & some.all(axis=0)
+    for (x,) in Blocks(X.X, size=X.block_size) if full.any() else ():
+        full[full] = x[:, full].all(axis=0)
+    likely = np.flatnonzero(full & (some == some[:1]).all(axis=0))
+    constants = (j for j in likely if (X.X[:, j] == some[0, j]).all())
+    one_sign &= ~full
+    one_sign[list(islice(constants, int(constant_alone or one_sign.any())))] = True
+    at = np.flatnonzero(one_sign)
     found = [np.flatnonzero(X.X[:, j]) for j in at]
     return by_column([(rows, X.X[rows, j].astype(float)) for j, rows in zip(at, found, strict=True)], len(X.X)), at
 

@@ -50,19 +50,25 @@ CONTRASTS = frozenset({"Treatment", "Sum", "Poly", "Helmert", "Diff"})
 NUMPY_NAMES = frozenset({"np", "numpy"})
 NUMPY_CONSTANTS = frozenset({"pi", "e", "inf", "nan", "euler_gamma"})
 NUMPY_OTHERS = {"where": (3, frozenset[str]()), "clip": (3, frozenset({"a_min", "a_max", "min", "max"}))}
-# Functions and keywords by which a factor says itself what becomes of missing values of its columns.
-MISSING_AWARE = frozenset(
-    "isnan isna isnull notna notnull isfinite isinf fillna nan_to_num combine combine_first fmax fmin replace hasnans "
-    "nansum nanprod nanmin nanmax nanmean nanmedian nanstd nanvar".split()
+# Methods of columns, and functions of numpy, whose value in a row is of the rows around it or of its group.
+OF_NEIGHBOURS = frozenset(
+    "shift diff pct_change rolling expanding ewm groupby interpolate ffill bfill pad backfill ediff1d gradient "
+    "convolve roll flip".split()
 )
-MISSING_KEYWORDS = frozenset({"na", "fill_value"})
+# The same, and those whose value in a row depends on other rows otherwise.
+ACROSS = OF_NEIGHBOURS | frozenset(
+    "rank cumsum cumprod cummax cummin sort_values sort_index argsort sort duplicated drop_duplicates factorize "
+    "autocorr unique value_counts rankdata zscore".split()
+)
 
-# Methods of columns, and functions of numpy, whose value in a row depends on other rows.
-ACROSS = frozenset(
-    "rank shift diff cumsum cumprod cummax cummin pct_change rolling expanding ewm groupby interpolate ffill bfill pad "
-    "backfill sort_values sort_index argsort sort duplicated drop_duplicates factorize autocorr ediff1d gradient "
-    "convolve roll flip unique value_counts rankdata zscore".split()
+# The closed list of what says itself what becomes of missing values of columns. Functions, methods and attributes:
+MISSING_AWARE = frozenset(
+    "isnan isna isnull notna notnull isfinite hasnans fillna nan_to_num combine_first fmax fmin".split()
 )
+MISSING_KEYWORDS = frozenset("na fill_value na_option na_rep dummy_na use_na_sentinel".split())
+RECODING = frozenset({"replace", "map", "isin"})  # where what is looked for, which comes first, holds one
+PASSING_OVER = "nansum nanprod nanmin nanmax nanmean nanmedian nanstd nanvar".split()  # along axis=
+MISSING_LITERALS = frozenset({"nan", "NaN", "NA", "NaT"})
 
 _OPERATORS = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.BitAnd, ast.BitOr, ast.BitXor),
@@ -235,21 +241,47 @@ def looks_across(code: str) -> bool:
     (True, True, False, False)
     """
     calls = [node.func for node in ast.walk(parse(code)) if isinstance(node, ast.Call)]
-    methods = [f for f in calls if isinstance(f, ast.Attribute) and getattr(f.value, "attr", None) not in ("str", "dt")]
-    return any(method.attr in ACROSS for method in methods)
+    return any(f.attr in ACROSS and _of_column(f) for f in calls if isinstance(f, ast.Attribute))
 
 
 @kept
 def missing_aware(code: str) -> bool:
-    """Whether the code says what becomes of missing values, by the functions and keywords that it names.
+    """Whether the code says what becomes of missing values, or takes values of other rows, by what it names.
 
     Examples
     --------
-    >>> missing_aware("x.fillna(0)"), missing_aware("x.add(z, fill_value=0)"), missing_aware("x.gt(0)")
-    (True, True, False)
+    >>> missing_aware("x.fillna(0)"), missing_aware("x.add(z, fill_value=0)"), missing_aware("x.shift(1)")
+    (True, True, True)
+    >>> missing_aware("x.replace({np.nan: 0})"), missing_aware("x.replace({9: 0})"), missing_aware("pd.factorize(x)[0]")
+    (True, False, False)
     """
-    keywords = {node.arg for node in ast.walk(parse(code)) if isinstance(node, ast.keyword)}
-    return not (MISSING_AWARE.isdisjoint(names(code).attributes) and MISSING_KEYWORDS.isdisjoint(keywords))
+    return not MISSING_AWARE.isdisjoint(names(code).attributes) or any(map(_says_missing, ast.walk(parse(code))))
+
+
+def _says_missing(node: ast.AST) -> bool:
+    if isinstance(node, ast.keyword):
+        return node.arg in MISSING_KEYWORDS
+    if not isinstance(node, ast.Call):
+        return False
+    name = dotted(node.func).rpartition(".")[2] or getattr(node.func, "attr", "")
+    if name in RECODING:
+        sought = [*node.args[:1], *(k.value for k in node.keywords if k.arg == "to_replace")]
+        keys = [n for value in sought for n in (value.keys if isinstance(value, ast.Dict) else [value])]
+        return any(_is_missing(n) for key in keys if key is not None for n in ast.walk(key))
+    if name in PASSING_OVER:
+        return len(node.args) > 1 or any(k.arg == "axis" for k in node.keywords)
+    return name in OF_NEIGHBOURS and _of_column(node.func)
+
+
+def _is_missing(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value is None or str(node.value).lower() == "nan"  # float("nan")
+    return getattr(node, "attr", getattr(node, "id", "")) in MISSING_LITERALS
+
+
+def _of_column(function: ast.AST) -> bool:
+    """Whether a function is no method of text or dates, as x.str.pad."""
+    return getattr(getattr(function, "value", None), "attr", None) not in ("str", "dt")
 
 
 @kept

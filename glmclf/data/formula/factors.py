@@ -11,6 +11,7 @@ import contextlib
 import contextvars
 import dataclasses
 import hashlib
+import numbers
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
 
 PATSY = {name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__}
+LIBRARIES = frozenset({"numpy", "pandas", "scipy"})  # whose functions treat no missing values, but for a list
 Box: Any = type(PATSY["C"]([0]))  # what patsy's C() returns: data, contrast, levels
 
 
@@ -161,11 +163,10 @@ class Expression:
 
     @cached_property
     def missing_aware(self) -> bool:
-        """Whether missing values of the columns may have values here: the code says what becomes of them, or calls a
-        function of the caller's, or looks across rows."""
-        across = self.foreign and not self.remembers and self.looks_across
-        own = self.foreign and not self.remembers and any(map(callable, self.borrowed.values()))
-        return own or across or expressions.missing_aware(self.plain)
+        """Whether missing values of the columns may have values here: the code says what becomes of them, takes values
+        of other rows, or calls a function of the caller's."""
+        of_caller = self.borrowed.values() if self.foreign and not self.remembers else ()
+        return any(map(_may_treat_missing, of_caller)) or expressions.missing_aware(self.plain)
 
     @cached_property
     def unknown(self) -> str:
@@ -313,6 +314,15 @@ class Expression:
             if text and self.wants_series:  # also where all are missing
                 return pd.Series(values, dtype=TEXT_DTYPE)
         return pd.Series(values, copy=False) if self.wants_series else values
+
+
+def _may_treat_missing(value: Any) -> bool:
+    """Whether a value of the caller's may give missing values another meaning: a function that is none of a library's
+    off the closed list, or a list or dict that holds one."""
+    if callable(value):
+        library = (getattr(value, "__module__", None) or type(value).__module__).partition(".")[0]
+        return library not in LIBRARIES or getattr(value, "__name__", "") in expressions.MISSING_AWARE
+    return isinstance(value, (dict, list, tuple, set)) and any(pd.api.types.is_scalar(v) and pd.isna(v) for v in value)
 
 
 def arrays_of(variables: Mapping[str, Any]) -> dict[str, int]:
@@ -727,6 +737,8 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None and not declared:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
+    elif expression.bare is not None:
+        _say_labelled_in_part(expression.bare, categories)
     if every or used.all():
         return Factor(expression, categories, 0), codes, None
     left_out = [c for c, there in zip(categories, used) if not there]
@@ -747,6 +759,19 @@ def _check_words(name: str, levels: list[Any], rows: int) -> None:
     stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
     if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
         warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)
+
+
+def _say_labelled_in_part(name: str, levels: list[Any]) -> None:
+    """Warn of categories that are numbers beside others that are words, as `pandas.read_stata` makes them."""
+    bare = [level for level in levels if isinstance(level, numbers.Real) and not isinstance(level, bool)]
+    words = [level for level in levels if isinstance(level, str)]
+    if bare and words:
+        warn(
+            f'"{name}" is categorical, with numbers beside words ({quoted(bare, 3)}; {quoted(words, 3)}), as '
+            f"pandas.read_stata makes it where only some values have a label: each is a level. C({name}) says that "
+            "this is meant; for numbers read it with convert_categoricals=False",
+            DataWarning,
+        )
 
 
 def _seen(codes: ndarray, levels: int) -> ndarray:

@@ -29,7 +29,7 @@ from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, columns_beside, no_trials, respond
-from glmclf.errors import DataError, MissingDataError
+from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 
 __all__ = ["ReadTable", "ReadParts", "read_formula"]
 
@@ -194,7 +194,10 @@ def computed(reader: Reader, survey: TableSummary) -> dict[str, Design]:
 
 
 def say_left_out(source: Source, reader: Reader, survey: TableSummary) -> None:
-    """Warn of rows of parts that were left out as a term has no value, although its columns have one."""
+    """Warn of rows of parts that were left out as a term has no value, although its columns have one, and of columns
+    that the source has a remark on."""
+    for code in source.remarks.keys() & (reader.bound.keys() - set(reader.left)):
+        warn(source.remarks[code], DataWarning)
     terms = reader.bound | {str(value): value.expression for value in reader.computed.values()}
     for code, e in terms.items() if not isinstance(source, OneTable) else ():
         if code in survey.masks and e.bare is None and not e.missing_aware:

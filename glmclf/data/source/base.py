@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -123,6 +123,7 @@ class Source:
     keeps = False
     by_cluster = False  # passes are made by who also sends results to other processes, and not while it pickles them
     same_parts = True  # in the first pass as in others
+    remarks: Mapping[str, str] = {}  # on columns, to be said where they are used as they are
 
     @cached_property
     def ledger(self) -> Ledger:

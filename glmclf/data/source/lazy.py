@@ -8,6 +8,7 @@ from typing import Any
 from glmclf.data.source import base
 from glmclf.data.source.base import needed
 from glmclf.data.source.calls import Calls
+from glmclf.data.table.frame import not_computed
 from glmclf.errors import DataError
 
 
@@ -34,6 +35,12 @@ class LazyTables(Calls):
 
     def _made(self, columns: list[str] | None) -> Any:
         return self._function(columns)  # type: ignore[call-arg]
+
+    def _noted(self, tables: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from tables
+        except Exception as error:  # of the engine, which has its own
+            raise not_computed(self.kind, error) from error
 
 
 def of_polars(frame: Any) -> LazyTables:

@@ -170,13 +170,22 @@ def _through_narwhals(data: Any) -> pd.DataFrame:
     except TypeError:
         raise DataError(f"data= needs a table with named columns, found {type(data).__name__}.") from None
     if isinstance(frame, narwhals.LazyFrame):
-        frame = frame.collect()
+        try:
+            frame = frame.collect()
+        except Exception as failed:  # of the engine, which has its own
+            raise not_computed(f"the {_module(data).strip('_')} {type(data).__name__}", failed) from failed
     # categories in the order of appearance are in no order: the rows must not decide the base level
     loose = [name for name, dtype in frame.schema.items() if dtype == narwhals.Categorical]
     if loose:
         frame = frame.with_columns(narwhals.col(*loose).cast(narwhals.String))
     read, error = attempt(frame.to_pandas)
     return with_digits(read if error is None else _column_by_column(frame), frame)
+
+
+def not_computed(what: str, error: Exception) -> DataError:
+    """The error that an engine cannot make the table it was asked for; plans of queries are left out."""
+    words = " ".join(str(error).strip().split("\n\n")[0].split())
+    return DataError(f"{what} cannot be computed: {type(error).__name__}: {words}")
 
 
 def _column_by_column(frame: Any) -> pd.DataFrame:
@@ -589,7 +598,9 @@ def _by_position(values: Any, name: str, n: int) -> pd.Series:
 
 
 def _shape(values: Any) -> str:
-    return f"an array of shape {np.shape(values)}" if np.ndim(values) else f"{values!r}"
+    if np.ndim(values):
+        return f"an array of shape {np.shape(values)}"
+    return f"{values!r}" if pd.api.types.is_scalar(values) else type(values).__name__
 
 
 def as_array(series: pd.Series, name: Any) -> ndarray:

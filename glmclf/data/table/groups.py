@@ -10,7 +10,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.data.table.frame import align, as_frame, as_series, matched, read_column
-from glmclf.errors import MissingDataError
+from glmclf.errors import DataError, MissingDataError
 
 MAX_GROUPINGS = 10  # with 2^10 - 1 intersections
 GROUPING_TYPES = (str, pd.Series, pd.Index, np.ndarray)  # of one grouping among several
@@ -61,7 +61,8 @@ def read_groups(
         Values that do not fit the rows; a row of the fit without a group.
     """
     variables = _groupings(groups, table)
-    names = [label(v, "groups") for v in variables]
+    numbered = [f"groups[{i}]" for i in range(len(variables))] if len(variables) > 1 else ["groups"]
+    names = [label(v, name) for v, name in zip(variables, numbered, strict=True)]
     codes = []
     for variable, name in zip(variables, names, strict=True):
         found, _ = pd.factorize(_beside(variable, table, given_index, cut)[positions])
@@ -79,10 +80,10 @@ def without_group(name: str, rows: pd.Index) -> MissingDataError:
     )
 
 
-def check_number(n: int) -> None:
-    """ValueError for no groupings, or more than `MAX_GROUPINGS`."""
+def check_number(n: int, of: str = "") -> None:
+    """ValueError for no groupings, or more than `MAX_GROUPINGS`; `of` says where they were found."""
     if not 1 <= n <= MAX_GROUPINGS:
-        raise ValueError(f"groups: 1 to {MAX_GROUPINGS} groupings, found {n}")
+        raise ValueError(f"groups: 1 to {MAX_GROUPINGS} groupings, found {n}{of}")
 
 
 def label(value: Any, keyword: str) -> str:
@@ -140,8 +141,16 @@ def _groupings(groups: Any, table: pd.DataFrame | None) -> list[Any]:
     elif isinstance(groups, (list, tuple)) and len(groups) > 2 and any(isinstance(g, tuple) for g in groups):
         variables = [pd.Series(list(groups), dtype=object).array]  # labels that are tuples
     elif isinstance(groups, np.ndarray) and groups.ndim == 2:
-        variables = list(groups.T)
+        variables = list(np.asarray(groups).T)
+    elif isinstance(groups, np.ndarray) and groups.dtype.names:
+        variables = [pd.Series(groups[name], name=name) for name in groups.dtype.names]
+    elif isinstance(groups, (list, tuple)) and groups and all(isinstance(g, list) for g in groups):
+        raise DataError(
+            f"groups= is a {type(groups).__name__} of {len(groups)} lists: pass np.array(groups) where each is a row "
+            "of the data, or a tuple of arrays where each is a grouping"
+        )
     else:
         variables = [groups]
-    check_number(len(variables))
+    array = isinstance(groups, np.ndarray)
+    check_number(len(variables), f" in an array of shape {groups.shape}, one a column" if array else "")
     return variables

@@ -387,7 +387,13 @@ def constraints(R, q, p: int) -> tuple[ndarray, ndarray]:
 
 
 def linear_restrictions(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
-    """The rows of R that do not follow from others (those first in order), with their q.
+    """The rows of R that do not follow from others, with their q; see `independent_rows`."""
+    kept = independent_rows(R, q)
+    return R[kept], q[kept]
+
+
+def independent_rows(R: ndarray, q: ndarray) -> ndarray:
+    """Places of the rows of R that do not follow from others, those first in order.
 
     Raises ValueError naming the rows that contradict the others, or restrict no coefficient.
     """
@@ -399,7 +405,7 @@ def linear_restrictions(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
     used = R.any(axis=0)
     lengths = np.diagonal(qr(A[:, used].T, mode="r", check_finite=False)[0])  # those of the loop below
     if len(lengths) == len(A) and (np.abs(lengths) > 1e-10).all():
-        return R, q
+        return np.arange(len(R))
     basis = np.empty_like(A)
     kept: list[int] = []
     for i, row in enumerate(A):
@@ -412,7 +418,7 @@ def linear_restrictions(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:
             kept.append(i)
     if len(kept) < len(A):
         _check_implied(A, b, kept)
-    return R[kept], q[kept]
+    return np.array(kept)
 
 
 def _check_implied(A: ndarray, b: ndarray, kept: list[int]) -> None:

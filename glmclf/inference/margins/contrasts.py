@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from glmclf.core.likelihood.links import Link
 
 ADJUSTMENTS = ("none", "bonferroni", "holm", "sidak", "tukey")
+ROUNDED_SHARE = 1e-13  # share of the size of what is compared up to which a difference, and its gradient, is rounding
 
 
 class Comparisons(NamedTuple):
@@ -30,13 +31,38 @@ class Comparisons(NamedTuple):
         Differences, or logs of ratios.
     covariance : DeltaCovariance
         Of the centres.
+    size : (m,) ndarray
+        Size of what is compared, with which rounding grows.
     exponential : bool
         Whether the comparison is exp(centre), whose null value is 1.
     """
 
     centre: ndarray
     covariance: DeltaCovariance
+    size: ndarray
     exponential: bool
+
+    @classmethod
+    def of(cls, centre: ndarray, covariance: DeltaCovariance, size: ndarray, exponential: bool) -> Comparisons:
+        """Comparisons of which those that are 0 whatever the parameters are exactly 0, with the standard error 0."""
+        nothing = vanishing(centre, covariance, size)
+        if nothing.any():
+            centre, covariance = np.where(nothing, 0.0, centre), covariance.without(nothing)
+        return cls(centre, covariance, size, exponential)
+
+
+def vanishing(value: ndarray, C: DeltaCovariance, size: ndarray) -> ndarray:
+    """Mask of combinations that are 0 by construction: both their value and its gradient are rounding."""
+    small = np.where(np.isfinite(size), ROUNDED_SHARE * size, -1.0)
+    return (np.abs(value) <= small) & (C.spreads() <= small) & ~C.unknown
+
+
+def differences(
+    value: ndarray, C: DeltaCovariance, size: ndarray, first: ndarray, second: ndarray, exponential: bool = False
+) -> Comparisons:
+    """Differences of estimates `second` less estimates `first`, (m,) integer ndarrays, of given sizes (E,)."""
+    centre = value[second] - value[first]
+    return Comparisons.of(centre, C.differences(first, second), size[first] + size[second], exponential)
 
 
 def compare(p: Probabilities, first: ndarray, second: ndarray, kind: str) -> Comparisons:
@@ -63,14 +89,16 @@ def compare(p: Probabilities, first: ndarray, second: ndarray, kind: str) -> Com
         q = np.exp(p.log_q)
         high = np.minimum(q[first], q[second]) < 0.5
         g = np.exp(p.log_p)
-        return Comparisons(
-            np.where(high, q[first] - q[second], g[second] - g[first]), p.covariance.differences(first, second), False
-        )
+        centre = np.where(high, q[first] - q[second], g[second] - g[first])
+        spreads = p.covariance.spreads()
+        size = np.where(high, q[first] + q[second], g[first] + g[second]) + spreads[first] + spreads[second]
+        return Comparisons.of(centre, p.covariance.differences(first, second), size, False)
     if kind == "ratio":
         log, J, slope = p.log_p, p.by_p, np.exp(-p.log_p)
     else:
         log, J, slope = p.log_p - p.log_q, p.by_p - p.by_q, np.exp(-p.log_p - p.log_q)
-    return Comparisons(log[second] - log[first], p.covariance.scaled(J, slope).differences(first, second), True)
+    C = p.covariance.scaled(J, slope)
+    return differences(log, C, np.abs(p.log_p) + np.abs(log) + C.spreads(), first, second, True)
 
 
 class Probabilities(NamedTuple):

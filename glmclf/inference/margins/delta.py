@@ -31,6 +31,8 @@ class DeltaCovariance:
     A : (m, p) ndarray, optional
         How the parameters move with the rows of F, where the two go together: the covariance is that of F + AJ', and
         V is A'A.
+    certain : (E,) bool ndarray, optional
+        Estimates that count with a standard error of zero beside others, and by themselves have none.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class DeltaCovariance:
         F: Any = None,
         lost: ndarray | None = None,
         A: ndarray | None = None,
+        certain: ndarray | None = None,
     ):
         bad = ~np.isfinite(J).all(axis=1)
         if V is not None:
@@ -50,8 +53,14 @@ class DeltaCovariance:
         if F is not None:
             bad |= ~np.isfinite(abs(F).sum(axis=0))
         self.lost = bad if lost is None else bad | lost
+        self.certain = np.zeros(len(J), dtype=bool) if certain is None else certain
         self.J, self.V, self.A = np.where(self.lost[:, None], 0.0, J), V, A
         self.F = None if F is None else _without(F, self.lost)
+
+    @property
+    def unknown(self) -> ndarray:
+        """Mask of the estimates without a standard error, (E,)."""
+        return self.lost | self.certain
 
     @property
     def errors(self) -> ndarray:
@@ -67,7 +76,14 @@ class DeltaCovariance:
             out = out + (F * F).sum(axis=0)
             if self.A is not None:
                 out = out + 2.0 * np.einsum("ep,ep->e", F.T @ self.A, J)
-        return np.where(self.lost, np.nan, unit * roots(out))
+        return np.where(self.unknown, np.nan, unit * roots(out))
+
+    def spreads(self) -> ndarray:
+        """Bounds of the standard errors, whatever the correlations of the parameters, (E,)."""
+        out = np.zeros(len(self.J))
+        if self.V is not None:
+            out = np.abs(self.J) @ np.sqrt(np.maximum(self.V.diagonal(), 0.0))
+        return out if self.F is None else out + np.sqrt((self.F * self.F).sum(axis=0))
 
     def _units(self) -> ndarray:
         """Powers of two that bring the largest entry of each estimate's gradient and factor near 1, (E,)."""
@@ -85,7 +101,7 @@ class DeltaCovariance:
 
     def matrix(self, at: Any = slice(None)) -> ndarray:
         """The covariance of some estimates."""
-        J, lost = self.J[at], self.lost[at]
+        J, unknown = self.J[at], self.unknown[at]
         C = np.zeros((len(J), len(J))) if self.V is None else J @ self.V @ J.T
         if self.F is not None:
             F = self.F[:, at]
@@ -94,17 +110,30 @@ class DeltaCovariance:
             if self.A is not None:
                 both = (F.T @ self.A) @ J.T
                 C = C + both + both.T
-        C[lost] = C[:, lost] = np.nan
+        C[unknown] = C[:, unknown] = np.nan
         return C
 
     def scaled(self, J: ndarray, by: ndarray) -> DeltaCovariance:
         """Covariance of functions of the estimates, with gradients J in the parameters and slopes `by` (E,)."""
-        return DeltaCovariance(J, self.V, None if self.F is None else _columns_times(self.F, by), self.lost, self.A)
+        F = None if self.F is None else _columns_times(self.F, by)
+        return DeltaCovariance(J, self.V, F, self.lost, self.A, self.certain)
 
     def differences(self, first: ndarray, second: ndarray) -> DeltaCovariance:
         """Covariance of the differences of estimates `second` less estimates `first`."""
         F = None if self.F is None else self.F[:, second] - self.F[:, first]
-        return DeltaCovariance(self.J[second] - self.J[first], self.V, F, self.lost[first] | self.lost[second], self.A)
+        lost, certain = self.lost[first] | self.lost[second], self.certain[first] & self.certain[second]
+        return DeltaCovariance(self.J[second] - self.J[first], self.V, F, lost, self.A, certain)
+
+    def combined(self, R: ndarray) -> DeltaCovariance:
+        """Covariance of combinations of the estimates, rows of R (m, E)."""
+        F = None if self.F is None else self.F @ R.T
+        lost, certain = (R[:, self.lost] != 0).any(axis=1), ~(R[:, ~self.certain] != 0).any(axis=1)
+        return DeltaCovariance(R @ self.J, self.V, F, lost, self.A, certain & (R[:, self.certain] != 0).any(axis=1))
+
+    def without(self, nothing: ndarray) -> DeltaCovariance:
+        """Covariance with those of some estimates exactly 0."""
+        F = None if self.F is None else _without(self.F, nothing)
+        return DeltaCovariance(np.where(nothing[:, None], 0.0, self.J), self.V, F, self.lost, self.A, self.certain)
 
 
 def _columns_times(F: Any, by: ndarray) -> Any:

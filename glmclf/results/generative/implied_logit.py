@@ -247,37 +247,30 @@ class ClosedFormCovariance:
 class NaiveBayesLogit(ImpliedLogit):
     """Implied logit of naive Bayes."""
 
-    def __init__(self, *parts: Any, blocks: list[slice]):
-        """`blocks` are the columns of each block of counts."""
+    def __init__(self, *parts: Any, tested: tuple[ndarray, ndarray]):
+        """`tested` is that of a `NaiveBayesFit`, for one equation."""
         super().__init__(*parts)
-        self._counts = blocks
+        kept, base = tested
+        equations = np.arange(0, len(self._theta), len(base))[:, None]
+        self._kept, self._base = np.tile(kept, len(equations)), (equations + base).ravel()
 
     def _joint_test(self, at: ndarray) -> tuple[str, float] | None:
+        at = at[self._kept[at]]
         return None if len(at) > MAX_FORMED else super()._joint_test(at)
 
     def _tested_terms(self) -> tuple[ndarray, Any, Any, Any]:
-        """Tested parameters of each term: of a block of counts the differences, as a common shift changes no share."""
-        if not self._counts:
-            return super()._tested_terms()
-        base = self._bases()
-        moved = base < np.arange(len(base))
-        theta = np.where(moved, self._theta - self._theta[base], self._theta)
-        starts = [block.start for block in self._counts]
+        """Tested parameters of each term, see `NaiveBayesFit.tested`."""
+        kept, base = self._kept, self._base
         places = np.arange(len(base))
-        kept = ~np.isin(places % self.model.K, starts)
+        with np.errstate(invalid="ignore"):  # infinite ones
+            theta = np.where(base < places, self._theta - self._theta[base], self._theta)
         terms = {name: (at := places[where])[kept[at]] for name, where in self.model._terms.items()}
         return theta, _Blocks(lambda at: self._differences(at, base)), terms, None
 
-    def _bases(self) -> ndarray:
-        """Place, for each coefficient, of the first one in its block of counts and equation, or its own place."""
-        base = np.arange(len(self._theta))
-        for block in self._counts:
-            for start in range(0, len(base), self.model.K):
-                base[start + block.start : start + block.stop] = start + block.start
-        return base
-
     def _differences(self, at: ndarray, base: ndarray) -> ndarray:
         """Covariance of some coefficients, each less the first of its block."""
+        if (base[at] == at).all():
+            return self._block(at)
         _check_block(len(at))
         used = np.union1d(at, base[at])
         R, rows = np.zeros((len(at), len(used))), np.arange(len(at))

@@ -196,6 +196,12 @@ class NaiveBayesResults(GenerativeResults):
     def _k_null(self) -> float:
         return self._fit.k_params_null
 
+    @property
+    @requires()
+    def df_model(self) -> int:
+        """Number of parameters beyond those of the null model, without levels that no row has."""
+        return int(self._fit.df.sum())
+
     @cached_property
     @requires()
     def llf(self) -> float:
@@ -218,14 +224,13 @@ class NaiveBayesResults(GenerativeResults):
         constant = model.exog_names[0]
         terms = {constant if name == "Intercept" else name: place for name, place in model._design.terms.items()}
         labels = LogitLabels(model.endog_names, model.levels, model.reference, model.exog_names, terms)
-        blocks = [fit.columns[j] for j, f in enumerate(model.features) if f.kind == "counts"]
         if self._cov.name in COVARIANCE_NOTES:
             closed = ClosedFormCovariance(fit)
-            return NaiveBayesLogit(self, labels, fit.coefficients(), self._cov, closed, blocks=blocks)
+            return NaiveBayesLogit(self, labels, fit.coefficients(), self._cov, closed, tested=fit.tested())
         parts = self._parts
         cov = replace(self._cov, matrix=parts.collapsed(self._cov.matrix))
         b, centred = fit.coefficients(), parts.centred.coefficients()
-        return NaiveBayesLogit(self, labels, b, cov, None, centred, parts.to_raw, blocks=blocks)
+        return NaiveBayesLogit(self, labels, b, cov, None, centred, parts.to_raw, tested=fit.tested())
 
     @cached_property
     def _parts(self) -> Parts:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.numerics.constants import EPS
 from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
@@ -19,7 +20,7 @@ from glmclf.inference.hypotheses import wald
 from glmclf.inference.margins import contrasts
 from glmclf.inference.margins.delta import DeltaCovariance
 from glmclf.results.hypotheses.linear import constraints
-from glmclf.results.tables.frames import FrameShown
+from glmclf.results.tables.frames import FrameShown, with_notes
 
 PAIRS = ("pairwise", "reference", "sequential")
 MAX_PAIRS = 2_000_000  # of rows, each with its gradient
@@ -50,6 +51,11 @@ class RowTests(FrameShown):
     def _estimates(self) -> tuple[ndarray, DeltaCovariance]:
         raise NotImplementedError
 
+    def _sizes(self) -> ndarray:
+        """Size of what the estimates are computed from, with which their rounding grows."""
+        value, C = self._estimates()
+        return np.abs(value) + C.spreads()
+
     @cached_property
     def _index(self) -> pd.Index:
         """Labels of the rows of tables."""
@@ -69,14 +75,18 @@ class RowTests(FrameShown):
         if getattr(getattr(self, "results", None), "_regularised", False):
             raise NotImplementedError(f"{what} of a regularised fit: it has no tests. predictions() has intervals")
 
-    def _hypothesis(self, what: str, r_matrix: Any) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-        """Estimates and covariance of the rows that a hypothesis is about, its matrix and right-hand sides."""
+    def _hypothesis(self, what: str, r_matrix: Any) -> tuple[ndarray, DeltaCovariance, ndarray, ndarray, ndarray]:
+        """Combinations of rows that a hypothesis is about, with their covariance; its matrix and right-hand sides; and
+        which combinations are 0 by construction."""
         self._check_tested(what)
         R, q = constraints(r_matrix, [f"b{i}" for i in range(len(self))])
-        used = R.any(axis=0)
         value, C = self._estimates()
-        at = np.array([row.place for row in self._labelled])[used]
-        return value[at], C.matrix(at), R[:, used], q
+        at = [row.place for row in self._labelled]
+        of_rows = np.zeros((len(R), len(value)))
+        np.add.at(of_rows.T, at, R.T)
+        made, C = wald.combine(of_rows, value), C.combined(of_rows)
+        nothing = contrasts.vanishing(made, C, wald.combine(np.abs(of_rows), self._sizes()))
+        return np.where(nothing, 0.0, made), C.without(nothing), R, q, nothing
 
     def t_test(self, r_matrix: Any) -> Any:
         """Test combinations of rows one by one: their estimates, standard errors, z, p-values and intervals.
@@ -98,8 +108,8 @@ class RowTests(FrameShown):
         NotImplementedError
             A regularised fit.
         """
-        theta, V, R, q = self._hypothesis("t_test()", r_matrix)
-        return wald.t_test(theta, V, R, q)
+        made, C, _, q, _ = self._hypothesis("t_test()", r_matrix)
+        return wald.t_test(made, np.diag(C.errors**2), np.eye(len(made)), q)
 
     def wald_test(self, r_matrix: Any) -> Any:
         """Test combinations of rows together, by chi-squared.
@@ -116,12 +126,26 @@ class RowTests(FrameShown):
         Raises
         ------
         ValueError
-            No such row; combinations whose covariance is singular, as of effects on all levels, which add up to 0.
+            No such row; combinations that are 0 by construction, or depend on each other, as effects on all levels,
+            which add up to 0.
         NotImplementedError
             A regularised fit.
         """
-        theta, V, R, q = self._hypothesis("wald_test()", r_matrix)
-        return wald.wald_test(theta, V, R, q)
+        made, C, R, q, nothing = self._hypothesis("wald_test()", r_matrix)
+        if nothing.any():
+            raise ValueError(
+                f"nothing to test in row {', '.join(map(str, np.flatnonzero(nothing)))} of the hypothesis, which is 0 "
+                "by construction, whatever the parameters: leave it out"
+            )
+        kept = wald.independent_rows(R, q)
+        V = C.in_units(kept)
+        S = contrasts.correlation(V)
+        if np.isfinite(S).all() and np.linalg.eigvalsh(S)[0] <= 100 * len(S) * EPS:
+            raise ValueError(
+                f"the {len(S)} combinations depend on each other, as effects on all levels of the response do, which "
+                "add up to 0, or the covariance of the fit has a lower rank, as of few clusters: test fewer at once"
+            )
+        return wald.wald_test(made[kept], C.matrix(kept), np.eye(len(kept)), q[kept])
 
 
 @under_usual_errors
@@ -204,7 +228,7 @@ class ContrastsOfSettings(RowTests):
         value, C = self._estimates()
         first, second = at[pairs.first], at[pairs.second]
         with np.errstate(invalid="ignore"):
-            made = contrasts.Comparisons(value[second] - value[first], C.differences(first, second), self._exponential)
+            made = contrasts.differences(value, C, self._sizes(), first, second, self._exponential)
         row_names = [", ".join(names[i] for i in free), *self._row_names]
         return Contrasts(made, rows, held, row_names, pairs.family, self._comparison, adjust, seed)
 
@@ -272,12 +296,15 @@ class Contrasts(ContrastsOfSettings):
         seed: int,
     ):
         self._labelled, self._setting_names, self._row_names = rows, setting_names, row_names
-        self._centre, self._C, self._exponential = made
+        self._centre, self._C, self._size, self._exponential = made
         self._family, self.adjust, self._seed = family, adjust, seed
         self.comparison = self._comparison = comparison
 
     def _estimates(self) -> tuple[ndarray, DeltaCovariance]:
         return self._centre, self._C
+
+    def _sizes(self) -> ndarray:
+        return self._size
 
     @property
     def cov(self) -> pd.DataFrame:
@@ -353,8 +380,12 @@ class Contrasts(ContrastsOfSettings):
         Returns
         -------
         DataFrame
+            A contrast that is 0 by construction (a ratio 1) has the standard error 0 and no test, as a note says.
         """
-        return pd.concat([self.estimate, self.se, self.tvalues, self.pvalues, self.conf_int(alpha)], axis=1)
+        table = pd.concat([self.estimate, self.se, self.tvalues, self.pvalues, self.conf_int(alpha)], axis=1)
+        nothing = (self._centre == 0) & (self._C.spreads() == 0) & ~self._C.unknown
+        note = f"Not tested: {'1' if self._exponential else '0'} by construction, whatever the parameters."
+        return with_notes(table, *[note] * int(nothing.any()))
 
 
 def _exp(x: ndarray) -> ndarray:

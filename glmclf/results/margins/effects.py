@@ -190,18 +190,26 @@ def estimate_covariance(
     """
     J = np.concatenate([e.average.gradient for e in estimands])
     lost = ~np.isfinite(np.concatenate([e.average.value for e in estimands]))
-    if getattr(res, "separation", None) is not None:  # decided rows say nothing of how far they are from it
-        lost |= ~J.any(axis=1)
+    certain = None  # rows that are decided say nothing of how far they are from it
+    if getattr(res, "separation", None) is not None:
+        certain = ~(lost | J.any(axis=1))
     if vcov is None:
-        return DeltaCovariance(J, source.V, None, lost)
+        return DeltaCovariance(J, source.V, None, lost, certain=certain)
     robust = _robust(found)
     clusters = _clusters(res) if robust and res._cov.name == "cluster" else None
     lost |= _alone(estimands, found, clusters)
-    return _with_rows(np.where(lost[:, None] | ~np.isfinite(J), 0.0, J), lost, estimands, found, robust, clusters)
+    J = np.where(lost[:, None] | ~np.isfinite(J), 0.0, J)
+    return _with_rows(J, lost, certain, estimands, found, robust, clusters)
 
 
 def _with_rows(
-    J: ndarray, lost: ndarray, estimands: Sequence[Estimand], found: Settings, robust: bool, clusters: ndarray | None
+    J: ndarray,
+    lost: ndarray,
+    certain: ndarray | None,
+    estimands: Sequence[Estimand],
+    found: Settings,
+    robust: bool,
+    clusters: ndarray | None,
 ) -> DeltaCovariance:
     """Covariance of averages over a sample of rows, group by group."""
     source, w = found.observed.source, _weights_of_units(found)
@@ -213,10 +221,10 @@ def _with_rows(
     V, A = (None, source.res._influence_on(np.eye(J.shape[1]))) if robust else (source.V, None)
     if found.observed.codes is None:
         U = U if A is None else U + A @ J.T
-        return DeltaCovariance(J, V, sampling_factor(U, w, frequency, clusters), lost)
+        return DeltaCovariance(J, V, sampling_factor(U, w, frequency, clusters), lost, certain=certain)
     places = (slots[..., None] * L + np.arange(L)).reshape(len(slots), -1)
     F, A = grouped_sampling_factor(U, w, frequency, found.observed.codes, places, A, clusters)
-    return DeltaCovariance(J, V if A is None else A.T @ A, F, lost, A)
+    return DeltaCovariance(J, V if A is None else A.T @ A, F, lost, A, certain)
 
 
 def _robust(found: Settings) -> bool:

@@ -217,8 +217,7 @@ class AdjustedPredictions(LabelledEstimates):
         first, second = places[pairs.first], places[pairs.second]
         with np.errstate(all="ignore"):
             if self.which == "linear":
-                p, C = self._estimates()
-                made = contrasts.Comparisons(p[second] - p[first], C.differences(first, second), False)
+                made = contrasts.differences(*self._estimates(), self._sizes(), first, second)
             else:
                 made = contrasts.compare(self._probabilities, first, second, comparison)
         rows = [

@@ -28,8 +28,8 @@ from glmclf.results.omitted import combination, empty_cell
 from glmclf.results.separation import signs_of_rows
 
 CERTAIN = (
-    "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error of zero: use "
-    'bias_reduction="firth" for one of theirs'
+    "rows whose outcome is certain by the limit of the estimate (separation) count with a standard error of zero, and "
+    'what is of such rows alone has none (NaN): use bias_reduction="firth" for one of theirs'
 )
 BLOCK_NUMBERS, LEAST_ROWS = 2**20, 64  # numbers, and rows, of a block of features with their products
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ class RegularizationPath:
     ----------
     model : Model
     alphas : (m,) ndarray
+        Weights of the penalty, or what multiplies the weights that each coefficient was given by `alpha`.
     params : DataFrame
         A row an alpha, a column a coefficient; with several classes the columns are (level, regressor).
     llf, edf, nonzero, converged : Series
@@ -84,8 +84,7 @@ class RegularizationPath:
         if not (is_number(alpha) and 0 <= alpha < np.inf):
             raise ValueError(f"alpha={alpha!r}: a number, 0 or more")
         near = int(np.abs(self.alphas - alpha).argmin())
-        wanted = replace(self._wanted, alpha=float(alpha) * self._wanted.alpha)
-        return self.model._penalised(wanted, self._starts[near])
+        return self.model._penalised(self._wanted.times(float(alpha)), self._starts[near])
 
     def table(self) -> pd.DataFrame:
         """Table of llf, edf, nonzero and converged by alpha.

@@ -150,10 +150,15 @@ class FrameShown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return repr(WholeFrame(self.summary_frame()))
+        return repr(self._shown_frame)
 
     def _repr_html_(self) -> str:
-        return WholeFrame(self.summary_frame())._repr_html_()
+        return self._shown_frame._repr_html_()
+
+    @property
+    def _shown_frame(self) -> WholeFrame:
+        table = self.summary_frame()
+        return table if isinstance(table, WholeFrame) else WholeFrame(table)
 
 
 def headings(res: Any) -> tuple[str, str]:

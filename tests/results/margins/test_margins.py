@@ -417,6 +417,17 @@ def test_separated_fits(toy):
     with pytest.warns(InferenceWarning, match="certain"):
         means = res.predictions("g").summary_frame()
     assert means.loc["c", "predicted"] == 1 and np.isnan(means.loc["c", "se"])
+    with pytest.warns(InferenceWarning, match="of such rows alone has none"):
+        by_group, first = res.get_margeff(over="g"), res.predictions("g")
+        within = res.predictions({"x": [0.0, 1.0]}, by="g").contrasts().summary_frame()
+    none = by_group.summary_frame().loc[("c", "x")]
+    assert none.iloc[0] == 0 and np.isnan(none.iloc[1])
+    assert within.loc["c", "difference"].item() == 0 and np.isnan(within.loc["c", "se"].item())
+    # the contrast of predictions is the effect, and both count the rows that are decided with a standard error of zero
+    changes = first.contrasts(contrast="reference").summary_frame()
+    effects = found.summary_frame().filter(like="g[", axis=0)
+    assert_allclose(changes.iloc[:, :4], effects.iloc[:, :4], rtol=1e-9)
+    assert_allclose(changes.se["c - a"], means.loc["a", "se"], rtol=1e-9)
     with pytest.warns(glmclf.errors.SeparationWarning):
         line = Logit.from_formula("y ~ x", pd.DataFrame({"x": [1, 2, 3, 3, 4, 5.0], "y": [0, 0, 0, 1, 1, 1]})).fit()
     with pytest.warns(InferenceWarning, match="certain"):

@@ -180,10 +180,62 @@ def test_refusals(infert, monkeypatch):
             test()
 
 
-def test_effects_without_a_value_have_no_contrast():
+def test_effects_of_rows_that_are_decided_count_with_a_standard_error_of_zero():
     t = T.assign(y=np.where(T.g == "c", 1, T.y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         res = Logit.from_formula("y ~ x + g", t).fit()
-        found = res.get_margeff(variables="x", over="g").contrasts().summary_frame()
-    assert found["se"].notna().tolist() == [True, False, False]
+        effects = res.get_margeff(variables="x", over="g")
+        found = effects.contrasts().summary_frame()
+    own = effects.margeff_se.to_numpy()
+    assert np.isnan(own[2])  # by itself it has none
+    assert_allclose(found["se"].iloc[1:], own[:2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("vcov", [None, "unconditional"])
+def test_what_is_0_by_construction_is_not_tested(vcov):
+    """Without a product the effect on the linear predictor, and the odds ratio of one row, are the same everywhere."""
+    rng = np.random.default_rng(8)
+    x, h = rng.normal(3.0, 2.0, 90), rng.choice(list("ab"), 90)
+    data = pd.DataFrame({"x": x, "g": np.resize(["u", "v"], 90), "h": h})
+    data["y"] = np.where(rng.random(90) < 1 / (1 + np.exp(3 - data.x)), "yes", "no")
+    res = Logit.from_formula("y ~ x + g + h", data).fit()
+    linear = res.predictions("g", at={"x": [0, 1, 7]}, which="linear", vcov=vcov).contrasts()
+    second = linear.contrasts()
+    assert (second.estimate == 0).all() and (second.se == 0).all() and second.tvalues.isna().all()
+    assert second.pvalues.isna().all() and "Not tested: 0 by construction" in repr(second)
+    tested = linear.t_test("b0 = b1, b0 = 0")
+    assert tested.effect[0] == 0 and tested.sd[0] == 0 and np.isnan(tested.pvalue[0]) and tested.pvalue[1] < 1
+    with pytest.raises(ValueError, match="row 0, 1 of the hypothesis, which is 0 by construction"):
+        linear.wald_test("b0 = b1, b1 = b2")
+    joint = linear.wald_test("b0 = 0")
+    assert joint.statistic == pytest.approx(float(linear.tvalues.iloc[0]) ** 2, rel=1e-9)
+    if vcov is None:
+        odds = res.predictions("g", at=data.iloc[:3].drop(columns="g")).contrasts(comparison="odds ratio")
+        ratios = odds.contrasts().summary_frame()
+        assert (ratios["odds ratio"] == 1).all() and (ratios.se == 0).all() and ratios.z.isna().all()
+    more = res.predictions("g", at={"x": [0, 1]}, vcov=vcov).contrasts().contrasts()
+    assert more.se.iloc[0] > 0 and "Not tested" not in repr(more)
+
+
+def test_combinations_that_depend_on_each_other_say_so():
+    """Effects on all levels of the response add up to 0."""
+    data = pd.DataFrame({"y": np.resize(list("abcab"), 60), "x": np.sin(np.arange(60.0) ** 2)})
+    found = MNLogit.from_formula("y ~ x", data).fit().get_margeff()
+    total = found.t_test("b0 + b1 + b2")
+    assert total.effect[0] == 0 and total.sd[0] == 0
+    with pytest.raises(ValueError, match="row 0 of the hypothesis, which is 0 by construction"):
+        found.wald_test("b0 + b1 + b2 = 0")
+    with pytest.raises(ValueError, match="the 3 combinations depend on each other"):
+        found.wald_test(np.eye(3))
+    two, other = found.wald_test(np.eye(3)[:2]), found.wald_test(np.eye(3)[1:])
+    assert two.statistic == pytest.approx(other.statistic, rel=1e-8)
+
+
+def test_differences_of_nearly_equal_settings_are_differences():
+    """A small difference is none by construction: z is that of the derivative."""
+    data = pd.DataFrame({"y": np.resize([0, 1, 1, 0, 1], 60), "x": np.sin(np.arange(60.0) ** 2)})
+    res = Logit.from_formula("y ~ x", data).fit()
+    near = res.predictions({"x": [0.5, 0.5 + 2.0**-24]}).contrasts()
+    slope = res.get_margeff(at={"x": [0.5]})
+    assert near.tvalues.iloc[0] == pytest.approx(slope.tvalues.iloc[0], rel=1e-6)
