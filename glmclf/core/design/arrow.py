@@ -213,7 +213,8 @@ class ArrowColumns(FactorColumns):
     def sums_of_numbers(self) -> ndarray:
         """Rows of each level, and sums by level of the `numeric` columns and of the numbers of slots, (., L)."""
         border = {int(part.at[0]): part.numbers for part in self._border_parts if part.codes is None}
-        columns = [*(border[j] for j in self.numeric), *(self.slots[i].numbers for i in self.slots_of_numbers)]
+        columns: list[Any] = [*(border[j] for j in self.numeric)]
+        columns += [self.slots[i].numbers for i in self.slots_of_numbers]
         return np.stack([self._count(np.ones(self.shape[0])), *(self._count(column) for column in columns)])
 
     def less(self, border: ndarray, levels: ndarray) -> ArrowColumns:

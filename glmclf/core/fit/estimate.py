@@ -396,7 +396,8 @@ def in_basis(
     RankDeficiency
         The columns are linearly dependent.
     """
-    basis, given, own = None, objective, start
+    basis: Any = None
+    given, own = objective, start
     if loses_digits(of_levels(objective.blocks), opening):
         basis = level_centring(given.blocks)
         objective, own = given.rotated(basis), into_basis(basis, start)
