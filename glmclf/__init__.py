@@ -16,22 +16,25 @@ if TYPE_CHECKING:
     from glmclf.models.multinomial import *  # noqa: F403
     from glmclf.models.naive_bayes import *  # noqa: F403
     from glmclf.models.separation import detect_separation as detect_separation
+    from glmclf.reports.write import report as report
     from glmclf.results.comparison.compare import compare as compare
     from glmclf.results.comparison.regression_table import regression_table as regression_table
     from glmclf.results.pooling import pool as pool
     from glmclf.results.saving import load as load
 else:  # type checkers take all names above
-    __all__ = [*registry.names(), "compare", "detect_separation", "load", "pool", "regression_table", "rowwise"]
+    _functions = ("compare", "detect_separation", "load", "pool", "regression_table", "report", "rowwise")
+    __all__ = [*registry.names(), *_functions]
 _LATE = {
     "compare": "glmclf.results.comparison.compare",
     "detect_separation": "glmclf.models.separation",
     "load": "glmclf.results.saving",
     "pool": "glmclf.results.pooling",
     "regression_table": "glmclf.results.comparison.regression_table",
+    "report": "glmclf.reports.write",
     "rowwise": "glmclf.data.formula.rowwise",
 }
 _submodules = ("datasets", "errors", "formula", "plots", "sklearn")
-_layers = ("checks", "caching", "core", "inference", "data", "results", "models")
+_layers = ("checks", "caching", "core", "inference", "data", "results", "models", "reports")
 
 
 def __getattr__(name: str) -> Any:

@@ -141,6 +141,7 @@ class InferenceWarning(UserWarning):
     """Standard errors or tests that rest on an assumption the data may not bear out."""
 
 
+_COLLECTED = contextvars.ContextVar[list[str] | None]("collected", default=None)
 _SILENCED = contextvars.ContextVar[tuple[type[Warning], ...]]("silenced", default=())
 
 
@@ -157,6 +158,17 @@ def without_warnings(*kinds: type[Warning]) -> Iterator[None]:
         _SILENCED.reset(token)
 
 
+@contextlib.contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the messages of the package's warnings in this thread and within the block, in place of warning."""
+    found: list[str] = []
+    token = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line that called the package, however deep in it the reason was found.
 
@@ -166,6 +178,9 @@ def warn(message: str, category: type[Warning]) -> None:
     category : type of Warning
     """
     if issubclass(category, _SILENCED.get()):
+        return
+    if (collected := _COLLECTED.get()) is not None:
+        collected.append(message)
         return
     depth, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("glmclf", "functools"):

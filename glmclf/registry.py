@@ -11,26 +11,29 @@ from typing import Any, NamedTuple
 
 
 class ModelEntry(NamedTuple):
-    """Entry of the registry: module and kind of a model.
+    """Entry of the registry: module, kind and the field's word of a model.
 
     Attributes
     ----------
     module : str
     kind : {"binary", "multinomial", "discriminant", "naive_bayes"}
+    words : str
+        What papers call it.
     """
 
     module: str
     kind: str
+    words: str
 
 
 MODELS = {
-    "Logit": ModelEntry("glmclf.models.binary", "binary"),
-    "Probit": ModelEntry("glmclf.models.binary", "binary"),
-    "CLogLog": ModelEntry("glmclf.models.binary", "binary"),
-    "MNLogit": ModelEntry("glmclf.models.multinomial", "multinomial"),
-    "LDA": ModelEntry("glmclf.models.discriminant", "discriminant"),
-    "QDA": ModelEntry("glmclf.models.discriminant", "discriminant"),
-    "NaiveBayes": ModelEntry("glmclf.models.naive_bayes", "naive_bayes"),
+    "Logit": ModelEntry("glmclf.models.binary", "binary", "logistic regression"),
+    "Probit": ModelEntry("glmclf.models.binary", "binary", "probit regression"),
+    "CLogLog": ModelEntry("glmclf.models.binary", "binary", "complementary log-log regression"),
+    "MNLogit": ModelEntry("glmclf.models.multinomial", "multinomial", "multinomial logistic regression"),
+    "LDA": ModelEntry("glmclf.models.discriminant", "discriminant", "linear discriminant analysis"),
+    "QDA": ModelEntry("glmclf.models.discriminant", "discriminant", "quadratic discriminant analysis"),
+    "NaiveBayes": ModelEntry("glmclf.models.naive_bayes", "naive_bayes", "naive Bayes classification"),
 }
 REGRESSIONS = ("binary", "multinomial")
 GENERATIVE = ("discriminant", "naive_bayes")

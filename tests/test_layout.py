@@ -17,7 +17,8 @@ import glmclf
 from glmclf import datasets, plots
 
 LAYERS = ["errors", "checks", "caching", "registry", "core", "inference", "data", "results", "models"]
-OUTSIDE = {"formula", "datasets", "__main__", "shell", "plots", "sklearn"}  # on top of the layers, or beside them
+# on top of the layers, or beside them
+OUTSIDE = {"formula", "datasets", "__main__", "shell", "plots", "reports", "sklearn"}
 LAZY = {"matplotlib", "sklearn", "dask", "narwhals", "polars", "pyarrow", "statsmodels", "tqdm"}
 LAZY_PARTS = {"scipy.stats", "scipy.optimize"}
 ARRAYS_ONLY = {"core", "inference"}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,9 @@ from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.rows.asked import named
-from glmclf.core.rows.blocks import Blocks, one_blas_thread
+from glmclf.core.rows.blocks import Blocks, alone, one_blas_thread
 from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.data.table.frame import quoted
 from glmclf.errors import (
     ConvergenceWarning,
     DataError,
@@ -46,11 +47,13 @@ from glmclf.models.penalty_options import (
 )
 
 if TYPE_CHECKING:
+    from glmclf.core.fit.solvers.loop import Fit
     from glmclf.core.penalised.problem import ClassCoding, PenalisedEstimate, Problem
     from glmclf.results.regression.path import RegularizationCV, RegularizationPath
 
 # glmnet's grid: number of alphas, smallest as a share of the largest, and the same share where columns exceed rows
 STEPS, FINEST, FINEST_WIDE = 100, 1e-4, 1e-2
+MAX_BLOCKS_ALONE = 16  # blocks of rows up to which the passes of a path are too short for several threads
 MIN_RIDGE = 1e-10  # share of the information that a ridge needs along directions without information
 
 
@@ -60,6 +63,7 @@ class Regularization(Inputs):
     if TYPE_CHECKING:  # of Model
         _likelihood: Any
         _objective: Any
+        _objective_class: ClassVar[Any]
         _objective_of: Any
         _usual: Any
         _constant_column: Any
@@ -125,7 +129,7 @@ class Regularization(Inputs):
             Convergence: the squared length of a step in standard errors. The default, 1e-22, is rounding. A fit counts
             as converged only where the conditions for a maximum hold to 1e-8 of the scale of the score, too.
         n_threads : int, optional
-            As in `fit`.
+            As in `fit`; of a path by default one where the rows are few.
         disp : bool
             Whether to print a line an iteration.
 
@@ -235,7 +239,7 @@ class Regularization(Inputs):
             Which alpha `result` has: the largest whose mean deviance is within one standard error of the least, or the
             one with the least.
         penalize_intercept, symmetric, maxiter, tol, n_threads
-            As in `fit_regularized`.
+            As in `fit_regularized`. Folds take turns.
 
         Returns
         -------
@@ -248,6 +252,8 @@ class Regularization(Inputs):
             Fewer than 2 folds, more folds than observations, labels that do not fit, another rule, a seed with labels.
         EstimationError
             A class is absent from the observations that a fold is predicted from.
+        PerfectSeparationError
+            Columns without a penalty separate these, so that the deviance of the fold would be infinite or nothing.
 
         Notes
         -----
@@ -281,10 +287,10 @@ class Regularization(Inputs):
         warn_of_spanned(self, wanted)
         counts, labels = dealt(self, folds, seed)
         path = self._path(wanted, alphas, None)
-        rows = [model._fold(wanted, path, part, rest) for model, part, rest in self._folds(counts, labels)]
-        short = sum(r[2] for r in rows)
-        if short:
-            warn(f"{short} of the fits to folds did not converge; raise maxiter=", ConvergenceWarning)
+        rows = self._over_folds(wanted, path, counts, labels)
+        if short := {label: r[2] for label, r in zip(labels, rows, strict=True) if r[2]}:
+            what = f"{sum(short.values())} of the fits to folds did not converge (fold {quoted(short)})"
+            warn(f"{what}; raise maxiter=", ConvergenceWarning)
         deviances = pd.DataFrame(dict(zip(labels, (r[0] for r in rows), strict=True)), index=path.params.index)
         return RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
 
@@ -359,7 +365,7 @@ class Regularization(Inputs):
             problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
             fit = self._solved(problem, None if start is None else start[places] + shift, usual)
             found = self._finished(problem, fit)
-            self._check_free(wanted, found, problem, columns, usual)
+            self._check_free(wanted, fit, problem, columns, usual)
             found = self._refitted(problem, fit, found, columns) if refit else found
             if not found.fit.evaluation.dear:
                 _ = found.fit.evaluation.information  # formed while the rows are there
@@ -424,32 +430,28 @@ class Regularization(Inputs):
                 f"penalty is singular to rounding: {why[0].lower() + why[1:]}"
             ) from None
 
-    def _check_free(
-        self, wanted: PenaltyOptions, found: PenalisedEstimate, problem: Problem, columns, start: ndarray
-    ) -> None:
+    def _check_free(self, wanted: PenaltyOptions, fit: Fit, problem: Problem, columns: ndarray, start: ndarray) -> None:
         """Raise PerfectSeparationError where columns without a penalty separate the data."""
         A = wanted.alpha[columns]
         loose = np.repeat(wanted.free[columns][:, None], self._likelihood.n_eta, axis=1) if wanted.symmetric else A == 0
         free = np.flatnonzero(loose.any(axis=1))
         lone = len(free) == 1 and columns[free[0]] == self._constant_column()
-        if not len(free) or (found.fit.converged and lone):
+        if not len(free) or (fit.converged and lone):
             return
-        assert found.inner is not None
-        objective: Any = problem.objective
-        if found.inner.dear:  # the objective of the unpenalised columns alone
-            before, after = (objective.information(theta, free) for theta in (start, found.fit.theta))
-            loose = loose[free]
-        else:
-            before, after = objective(problem.into(start), True).information, found.inner.information
-        at = np.flatnonzero(loose.ravel(order="F"))
-        if found.fit.converged and not information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+        objective, coding = problem.objective, problem.coding
+        ends = problem.into(start), coding.theta(coding.b(fit.theta))
+        before, after = (objective.information(theta, free) for theta in ends)
+        at = np.flatnonzero(loose[free].ravel(order="F"))
+        if fit.converged and not information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
             return
-        self._refuse_separated(columns[free], "have no penalty")
+        raw: Any = objective if problem.frame is None else problem.frame.raw
+        blocks = raw.blocks.map(lambda X, *rest: (some_columns(X, free), *rest))
+        self._refuse_separated(type(raw)(raw.likelihood, blocks, raw.unit), columns[free], "have no penalty")
 
-    def _refuse_separated(self, columns: ndarray, why: str) -> None:
+    def _refuse_separated(self, objective: Any, columns: ndarray, why: str) -> None:
         from glmclf.core.separation.search import find_cone
 
-        cone, _ = find_cone(self._objective(columns=columns))
+        cone, _ = find_cone(objective)
         if cone is None:
             return
         infinite = columns[cone.moved.reshape(-1, len(columns)).any(axis=0)]
@@ -473,10 +475,19 @@ class Regularization(Inputs):
         assert lasso.inner is not None and found.inner is not None
         before, after = lasso.inner.information, found.inner.information
         if not found.fit.converged or information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
-            self._refuse_separated(columns[np.unique(at % len(columns))], "were selected")
+            selected = columns[np.unique(at % len(columns))]
+            self._refuse_separated(self._objective(columns=selected), selected, "were selected")
         return replace(found, penalty=problem.penalty)
 
     # --------------------------------------------------------------------------------------------------- paths
+    def _turns(self, wanted: PenaltyOptions) -> AbstractContextManager:
+        """Context of fits one after another: with few rows on one thread, as their passes are short."""
+        r, size = self._rows, len(self.exog_names) * self._likelihood.n_eta
+        few = not r.streamed and len(r) <= MAX_BLOCKS_ALONE * r.X.block_size and size < FACTORED_ALONE.stop
+        if few and wanted.n_threads is None:
+            return alone()
+        return one_blas_thread() if size in FACTORED_ALONE else nullcontext()
+
     def _path(self, wanted: PenaltyOptions, alphas, start: ndarray | None) -> RegularizationPath:
         from glmclf.core.penalised.problem import without_covariance
         from glmclf.results.regression.path import RegularizationPath
@@ -496,18 +507,18 @@ class Regularization(Inputs):
             problem = problem.well_mixed(min(grid))
             fits.clear()
             c = None
-            with one_blas_thread() if len(theta) in FACTORED_ALONE else nullcontext():  # others turn between two fits
-                for a in grid:
-                    part = problem.scaled(a)
-                    first = None if start is None else start[places] + shift
-                    fit = self._solved(part, first, theta) if c is None else part.solve(c)
-                    c, found = fit.theta, self._finished(part, fit)
-                    self._check_free(wanted.times(a), found, part, columns, theta)
-                    fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
+            for a in grid:
+                part = problem.scaled(a)
+                first = None if start is None else start[places] + shift
+                fit = self._solved(part, first, theta) if c is None else part.solve(c)
+                c, found = fit.theta, self._finished(part, fit)
+                self._check_free(wanted, fit, part, columns, theta)
+                fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
         if grid is None or len(grid):
-            omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2].omitted
+            with self._turns(wanted):
+                omitted = self._of_full_rank(maximum, "drop", wanted.n_threads, wanted.free)[2].omitted
         assert grid is not None
         left_out = [omitted] * len(fits)
         if given is not None and given[-1] == 0:  # the refit may omit other columns than the penalised fit
@@ -530,7 +541,7 @@ class Regularization(Inputs):
         return top * least ** (np.arange(STEPS) / (STEPS - 1))
 
     # --------------------------------------------------------------------------------------------------- folds
-    def _part(self, counts: ndarray, columns: ndarray, centred_offset: ndarray | None) -> tuple[Any, float]:
+    def _part(self, counts: ndarray, columns: ndarray, centred_offset: Any, n_threads: int | None) -> tuple[Any, float]:
         """Log-likelihood of some observations of each row, and their weighted number."""
         rows = np.flatnonzero(counts.any(axis=1))
         r, C = self._rows, counts[rows].astype(float)
@@ -551,20 +562,35 @@ class Regularization(Inputs):
         arrays: Any = (X.subset(rows), y, trials, offset, weights)
         if (found := distinct_rows(likelihood, *arrays)) is not None:
             arrays, likelihood = found, of_counts(likelihood)
-        return type(self._objective())(likelihood, Blocks(*arrays), unit), n
+        return self._objective_class(likelihood, Blocks(*arrays, n_threads=n_threads), unit), n
 
-    def _folds(self, counts: ndarray, labels: list[Any]) -> Iterator[tuple[Any, ndarray, ndarray]]:
-        """Models whose formula remembers the rows outside of a fold, with the observations of the fold and others."""
+    def _over_folds(self, wanted: PenaltyOptions, path: RegularizationPath, counts: ndarray, labels: list[Any]) -> list:
+        """What `_fold` returns, fold by fold; an error names the fold.
+
+        Folds side by side in threads take longer than one after the other, as their short passes wait for Python.
+        """
+        rows = []
+        for label, model, out, kept in self._folds(counts, labels):
+            try:
+                with self._turns(wanted):
+                    rows.append(model._fold(wanted, path, out, kept))
+            except (DataError, EstimationError) as error:
+                raise type(error)(f"fold {label}: without it {error}") from None
+        return rows
+
+    def _folds(self, counts: ndarray, labels: list[Any]) -> Iterator[tuple[Any, Any, ndarray, ndarray]]:
+        """Labels of folds, models whose formula remembers the rows outside, observations of the fold and others."""
         learner = self._learner()
         for label, part in zip(labels, counts, strict=True):
             rest = counts.sum(axis=0) - part
             if learner is None:
-                yield self, part, rest
+                yield label, self, part, rest
                 continue
             kept = rest.sum(axis=1)
             single = self._frequency and self._rows.trials is None
             try:
-                yield self._relearnt(learner, kept if single else (kept > 0).astype(kept.dtype)), part, rest
+                model = self._relearnt(learner, kept if single else (kept > 0).astype(kept.dtype))
+                yield label, model, part, rest
             except DataError as error:
                 raise DataError(f"fold {label}: without it {error}") from None
 
@@ -580,9 +606,11 @@ class Regularization(Inputs):
                 problem, columns, offset, start = self._fold_problem(part, kept, everything)
                 problem = problem.well_mixed(least)
                 c = self._coded(problem, start)
-                test, size = self._part(out, columns, offset)
+                test, size = self._part(out, columns, offset, wanted.n_threads)
                 test = problem.moved(test)
-            fit = problem.scaled(a).solve(c)
+            scaled = problem.scaled(a)
+            fit = scaled.solve(c)
+            self._check_free(part, fit, scaled, columns, start)
             c, short = fit.theta, short + (not fit.converged)
             deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
         return np.array(deviances), size, short
@@ -595,7 +623,7 @@ class Regularization(Inputs):
         while True:
             whole, shift = centred(self._objective(columns=columns), wanted.free[columns])
             offset = whole.blocks.arrays[3]
-            objective, n = self._part(kept, columns, offset)
+            objective, n = self._part(kept, columns, offset, wanted.n_threads)
             try:
                 self._refuse_dependent(wanted, objective, columns)
             except RankDeficiency as deficiency:

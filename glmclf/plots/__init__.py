@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 _MODULES: dict[str, tuple[str, ...]] = {  # module: the functions in it
+    "model_check": ("check",),
     "forest": ("coefficients", "margins"),
     "curves": ("roc", "precision_recall"),
     "confusion_table": ("confusion",),

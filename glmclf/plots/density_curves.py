@@ -152,6 +152,18 @@ def _rows(res: Any) -> tuple[list[ndarray], ndarray, ndarray]:
     return values, outcomes.counts.argmax(axis=1), weights
 
 
+def density_over_rows(ax: Axes, res: Any, name: str, curve: pd.DataFrame | None, bins: int = 20) -> None:
+    """Draw the law of a feature in each class over histograms of the rows, of LDA and QDA as `curve` has it."""
+    if curve is None:
+        _distribution(ax, res, res.feature_names.index(name), _rows(res), bins)
+        return
+    X: Any
+    X, places, weights = _rows(res)
+    x = np.asarray(X[:, res.feature_names.index(name)], dtype=float)
+    _histograms(ax, x, places, weights, len(res.levels), bins)
+    _curves(ax, curve, name, "density")
+
+
 def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
     """Draw densities, or probabilities of whole numbers, over histograms."""
     feature = res.model.features[j]
@@ -161,11 +173,16 @@ def _distribution(ax: Axes, res: Any, j: int, rows: Any, bins: int) -> None:
     f = res.density(feature.name, at)
     if x is not None:
         _histograms(ax, x, rows[1], rows[2], len(res.levels), at if whole else bins)
-    for k, level in enumerate(res.levels):
-        marker = {"marker": marks.look(k)["marker"], "markersize": 4} if whole and len(at) <= 60 else {}
-        ax.plot(at, f[level].to_numpy(), linewidth=1.8, label=marks.name(level), **marks.line(k), **marker)
+    _curves(ax, f.set_axis(at), feature.name, "probability" if whole else "density", whole and len(at) <= 60)
+
+
+def _curves(ax: Axes, f: pd.DataFrame, name: str, what: str, marked: bool = False) -> None:
+    """Draw a density a class, by the values in the index."""
+    for k, level in enumerate(f.columns):
+        marker = {"marker": marks.look(k)["marker"], "markersize": 4} if marked else {}
+        ax.plot(f.index, f[level].to_numpy(), linewidth=1.8, label=marks.name(level), **marks.line(k), **marker)
     ax.set_ylim(bottom=0)
-    layout.caption(ax, "", feature.name, "probability" if whole else "density")
+    layout.caption(ax, "", name, what)
     layout.tidy(ax)
 
 

@@ -196,10 +196,9 @@ def residuals(
     z = res.resid_quantile(seed)
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
-    beside = layout.beside([marks.name(level) for level in labelling.levels(res)], 0) if labelling.levels(res) else 0.0
-    first, second, third = layout.several(ax, 3, (3 * layout.PANEL + beside, 3.6))
+    first, second, third = layout.several(ax, 3, (3 * layout.PANEL, 3.6))
     _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
-    _normal_plot(second, z, alpha, ax is None)
+    normal_plot(second, z, alpha, ax is None)
     _binned(third, res, bins, alpha, ax is None)
     return layout.figure_of(first)
 
@@ -306,7 +305,7 @@ def _boxes(ax: Axes, x: pd.Series, z: pd.Series, name: str) -> None:
     layout.categories(ax, range(1, n + 1), found)
 
 
-def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
+def normal_plot(ax: Axes, z: Any, alpha: float, own: bool, legend: bool = True) -> None:
     """Draw ordered residuals against medians of normal order statistics, with their band."""
     columns = z if isinstance(z, pd.DataFrame) else z.to_frame("")
     longest = 0
@@ -326,11 +325,13 @@ def _normal_plot(ax: Axes, z: Any, alpha: float, own: bool) -> None:
             label=None if own or columns is not z else marks.name(level), **marks.look(k),
         )  # fmt: skip
     if longest:
-        ax.fill_between(*band, color=layout.PALE, zorder=0, label=f"{labelling.percent(alpha)} of each")
+        said = f"{labelling.percent(alpha)} of each" if legend else None
+        ax.fill_between(*band, color=layout.PALE, zorder=0, label=said)
         ax.axline((0, 0), slope=1, color=layout.GREY, linewidth=0.8, zorder=1)
     layout.caption(ax, "Normal plot", "normal quantile", "quantile residual")
     layout.tidy(ax)
-    marks.key(ax, False, "upper left")
+    if legend:
+        marks.key(ax, False, "upper left")
 
 
 def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:

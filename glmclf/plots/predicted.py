@@ -126,8 +126,7 @@ def probabilities(
     wide = side + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = labelling.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(labelling.plain(level)) for level in found.levels]
-    beside = layout.beside(names, 0) if any(names) else 0.0
-    size = (wide * columns + beside, side * -(-len(panels) // columns))
+    size = (wide * columns, side * -(-len(panels) // columns))
     axes = layout.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)
@@ -146,11 +145,11 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
     group = next(iter(by)) if isinstance(by, Mapping) else by
     if group is not None and source.check(group) == x:
         raise ValueError(f"by={group!r} is the variable of the x axis: choose another one")
-    grid, discrete = _values_of(source, x, values, points, newdata)
+    grid, discrete = values_of(source, x, values, points, newdata)
     groups = [None]
     if group is not None:
         given = by[group] if isinstance(by, Mapping) else None
-        groups, _ = _values_of(source, group, given, None, newdata)
+        groups, _ = values_of(source, group, given, None, newdata)
         if len(groups) > MAX_GROUPS and given is None:
             raise ValueError(f'by="{group}" has {len(groups)} levels: choose some, by={{"{group}": [...]}}')
     cells = list(itertools.product(groups, grid))
@@ -167,7 +166,7 @@ def _curves(res: Any, x: str, by: Any, at: Any, values: Any, points: int, alpha:
     return Curves(p, low, high, grid, groups, [], discrete)
 
 
-def _values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
+def values_of(source: Any, name: str, given: Any, points: int | None, newdata: Any) -> tuple[list[Any], bool]:
     """Values of a variable, and whether predictions at them are separate points rather than a curve."""
     known = newdata is None and not has_rows(source.res)
     table = pd.DataFrame(columns=source.design.variables) if known else source.table(newdata)
@@ -275,7 +274,7 @@ def _room(found: Curves) -> tuple[float, float]:
     ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if np.isfinite(found.p).all() and len(ends) else (0.0, 1.0)
-    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 else 1.05 * high)
+    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 or high == 0 else 1.05 * high)
     return low - 0.015 * (high - low), high + 0.015 * (high - low)
 
 

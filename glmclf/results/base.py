@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+import glmclf
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
 from glmclf.data.reading.open_source import by_part
@@ -450,6 +451,25 @@ class Results(WaldInference):
         """
         self._remember()
         saving.write(path, self._as_dict())
+
+    @requires()
+    def report(self, path, *, others=(), **options) -> None:
+        """Write a report of the fit: what was modelled, found, checked and validated, and how to cite it.
+
+        Parameters
+        ----------
+        path : str, path or open file
+            ``.html`` for one file, ``.md`` for Markdown with its pictures beside it.
+        others : list of results
+            To put beside this one.
+        **options
+            Of `glmclf.report`, such as ``sections=["model", "summary"]``.
+
+        See Also
+        --------
+        glmclf.report : Its options.
+        """
+        glmclf.report([self, *others], path, **options)
 
     @staticmethod
     def load(path, functions=None) -> Results:

@@ -25,27 +25,32 @@ FIRST_WITH_CHECKSUMS, CHECKSUMS = 3, "checksums"
 
 def write(path, stored: dict[str, Any]) -> None:
     """Write a result's dict to a path or an open file; a file at a path is replaced once all is written."""
-    text = _text({**stored, CHECKSUMS: checksums(stored)})
+    write_text(path, _text({**stored, CHECKSUMS: checksums(stored)}))
+
+
+def write_text(path, text: str) -> None:
+    """Write text to a path, of which it replaces the file once all is written, or to an open text or binary file."""
     if not hasattr(path, "write"):
-        return _replace(os.path.realpath(os.fsdecode(path)), text)
+        return replace_file(os.path.realpath(os.fsdecode(path)), text)
     try:
         path.write(text)
     except TypeError:  # the file is open in binary mode
         path.write(text.encode("utf-8"))
 
 
-def _replace(path: str, text: str) -> None:
-    """Write text beside a file and put it in its place, so that a full disk leaves what was there."""
+def replace_file(path: str, text: str | bytes) -> None:
+    """Write a file beside the one of its name and put it in its place, so that a full disk leaves what was there."""
+    content = text if isinstance(text, bytes) else text.encode("utf-8")
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe, or /dev/stdout
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "wb") as file:
+            file.write(content)
         return
     beside = os.path.join(os.path.dirname(path), f"glmclf.{os.getpid()}.{threading.get_ident()}.part")
     try:
         if os.path.exists(path):
             open(path, "r+b").close()  # a file that may not be written is not replaced either
-        with open(beside, "x", encoding="utf-8") as file:
-            file.write(text)
+        with open(beside, "xb") as file:
+            file.write(content)
         if os.path.exists(path):
             shutil.copymode(path, beside)
         os.replace(beside, path)
@@ -53,7 +58,7 @@ def _replace(path: str, text: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         if isinstance(error, OSError) and error.filename == beside:
-            error.filename, error.filename2 = path, None
+            raise type(error)(error.errno, error.strerror, path) from None
         raise
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from glmclf import registry
 from glmclf.shell import values
-from glmclf.shell.tables import FILES, form_of
+from glmclf.shell.tables import FILES, form_of, kind_written, no_place
 
 ALL = tuple(registry.LOWER_CASE)
 BINARY, REGRESSION_NAMES = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
@@ -114,6 +114,11 @@ OPTIONS: Mapping[str, ShellOption] = {
     "levels": ShellOption(None, "print each coefficient of factors of more than 50 levels, too"),
     "margins": ShellOption(None, "print average marginal effects, too"),
     "save": ShellOption("FILE", "write the fit to FILE (json), for glmclf.load() in Python; it holds no row of DATA"),
+    "report": ShellOption(
+        "FILE",
+        "write a report with figures and a validation to FILE: one page (.html), or Markdown with its pictures in a "
+        "folder beside it (.md, .qmd)",
+    ),
     "predict": ShellOption(
         "NEW", "print NEW, which is read as DATA is, with its probabilities and their standard errors (csv)"
     ),
@@ -152,6 +157,7 @@ examples:
   python -m glmclf naivebayes penguins "species ~ bill_length_mm + sex + C(year)" --smoothing 0.5
   python -m glmclf naivebayes fair "I(affairs > 0) ~ age + yrs_married" --families age=gamma --pooled
   python -m glmclf logit fair "I(affairs > 0) ~ age + yrs_married" --margins --save fair.json
+  python -m glmclf logit penguins "sex ~ bill_length_mm + species" --event male --report report.html
   python -m glmclf lda penguins "species ~ bill_length_mm + sex" --predict new.csv > predicted.csv
   python -m glmclf logit survey.csv "answer ~ age" --sep ";" --decimal , --encoding latin-1 --na-values "?,-"
   cut -d, -f1-5 survey.csv | python -m glmclf logit - "answer ~ age" --event yes
@@ -269,9 +275,21 @@ def misfit(args: argparse.Namespace) -> str | None:
         return f"{whose}; {args.model} has no such option"
     if args.out and not args.predict:
         return "--out is for --predict NEW"
-    for flag, path in (("--save", args.save), ("--out", args.out)):
-        if path and _same_file(path, args.data, args.predict, args.out if flag == "--save" else args.save):
-            return f"{flag} {path!r} is the name of another file of this command"
+    written = {name: getattr(args, name) for name in ("save", "out", "report")}
+    for name, path in written.items():
+        if path and _same_file(path, args.data, args.predict, *(p for other, p in written.items() if other != name)):
+            return f"{spelled(name)} {path!r} is the name of another file of this command"
+        if path and (why := no_place(path)):
+            return f"cannot write {spelled(name)} {path!r}: {why}"
+    if args.out and kind_written(args.out) is None:
+        return f"--out {args.out!r}: csv is written, so name it .csv, or .tsv for tabs"
+    if args.report:
+        from glmclf.reports.write import report_form
+
+        try:
+            report_form(args.report, None)
+        except ValueError as error:
+            return f"--report {error}"
     if args.data == args.predict == "-":
         return "DATA and NEW cannot both be standard input"
     if args.predict and not args.out:

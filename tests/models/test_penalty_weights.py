@@ -12,7 +12,7 @@ from scipy import sparse
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.errors import CollinearityWarning
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, PerfectSeparationError
 
 # R 4.2.2, glmnet 4.1-6, thresh=1e-20, maxit=1e7, X and y of `many_columns`:
 #   pf <- .5 + (1:60 %% 4)/2; pf[c(1, 7)] <- 0; pf[c(2, 60)] <- Inf; s <- sum(ifelse(is.finite(pf), pf, 1))/60
@@ -234,6 +234,45 @@ def test_collinear_columns_without_a_penalty_on_a_path():
     with pytest.warns(CollinearityWarning):
         path = m.fit_regularized({"x2": 1.0}, alphas=[0.1, 0.01])
     close(path.params["x2"], quiet(make("Logit", "y ~ x1 + x2", toy()), {"x2": 1.0}, alphas=[0.1, 0.01]).params["x2"])
+
+
+# ------------------------------------------------------------------------------------------------------------- folds
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_threads_change_no_number(model):
+    """Of 40,000 rows, ten blocks and more."""
+    i = np.arange(40_000)
+    X = np.column_stack([np.ones(len(i)), np.sin(i), np.cos(3 * i), np.sin(i * i)])
+    m = getattr(glmclf, model)((i * 104729) % 7 % (2 if model == "Logit" else 3), X)
+    options = {"folds": 2, "seed": 1, "alphas": [0.001, 0.0001], "L1_wt": 1.0}
+    found = [m.fit_regularized_cv(n_threads=n, **options) for n in (None, 1, 3)]
+    for other in found[1:]:
+        assert (other.deviances == found[0].deviances).all(axis=None)
+        assert (other.path.params == found[0].path.params).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [({"alpha": {"x": 0.0, "z": 1.0}}, ""), ({"alpha": {"z": 1.0}, "L1_wt": 1.0}, ""), ({"alphas": [0.1, 0.0]}, '"z"')],
+)
+@four
+def test_a_fold_without_which_free_columns_separate_the_rest(model, options, names):
+    """The one fold in which classes overlap is named; its deviance, infinite, came out as a large number."""
+    generator = np.random.default_rng(3)
+    t = pd.DataFrame(generator.normal(size=(80, 2)), columns=["x", "z"])
+    t["y"] = (t.x > 0).astype(int) + (t.x > 1) * (model == "MNLogit")
+    t.loc[:7, "y"] = [1, 0, 0, 1, 0, 1, 1, 0]
+    t["part"] = np.repeat(["a", "b", "c", "d"], 20)
+    m = make(model, "y ~ x + z", t)
+    with pytest.raises(PerfectSeparationError, match=f"fold a: without it the data are separated by .*\"x\".*{names}"):
+        m.fit_regularized_cv("part", **{"alphas": [0.1, 0.01], **options})
+    assert np.isfinite(m.fit_regularized_cv("part", alphas=[0.1, 0.01]).deviances).all(axis=None)
+
+
+def test_folds_that_do_not_converge_are_named():
+    with pytest.warns(ConvergenceWarning) as caught:
+        model_of("Logit").fit_regularized_cv(toy().g.to_numpy(), alphas=[1e-3], maxiter=1, L1_wt=1.0)
+    said = [str(w.message) for w in caught if "folds" in str(w.message)]
+    assert len(said) == 1 and '(fold "a", "b", "c")' in said[0]
 
 
 # ------------------------------------------------------------------------------------------------------------ errors

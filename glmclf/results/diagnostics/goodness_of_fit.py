@@ -82,12 +82,18 @@ def gof_test(res: Any, groups: int) -> pd.DataFrame:
     """See `Diagnostics.gof_test`."""
     check_groups(groups)
     res = _with_rows(res)
-    seen = undecided(res)
-    rows = by_pattern(res, seen)
-    rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
+    rows = risk_group_test(res, groups)
     for name, test in tests_of_moments(res).items():
         rows[name] = (*test, 0)
     return pd.DataFrame.from_dict(rows, orient="index", columns=TEST_COLUMNS)
+
+
+def risk_group_test(res: Any, groups: int) -> dict[str, tuple]:
+    """Tests by covariate pattern and by groups of risk alone, which need no moments."""
+    seen = undecided(res)
+    rows = by_pattern(res, seen)
+    rows[res._risk_test] = by_groups(res, seen, rows["Pearson"][1], groups)
+    return rows
 
 
 def gof_groups(res: Any, groups: int) -> pd.DataFrame:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from scipy.special import ndtr
 
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
@@ -16,27 +18,39 @@ from glmclf.results.base import times_of
 
 def resid_quantile(res: Any, seed: Any) -> Any:
     """See `Diagnostics.resid_quantile`."""
+    generator = seeds.generator(seed)
+    return _of_quantiles(res, lambda n: quantile_residuals.uniform(n, generator))
+
+
+def transform_bounds(res: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """P(Y < y) and P(Y <= y) of each row, between which quantile residuals draw; a column, or one a level."""
+    with np.errstate(divide="ignore"):  # the logarithms of 0 and 1
+        low = pd.DataFrame(_of_quantiles(res, np.zeros))
+        high = pd.DataFrame(_of_quantiles(res, np.ones))
+    return low.apply(ndtr), high.apply(ndtr)
+
+
+def _of_quantiles(res: Any, drawn: Callable[[int], ndarray]) -> Any:
+    """Normal quantiles of the numbers that are ``drawn(n)``, in (0, 1), of the way from P(Y < y) to P(Y <= y)."""
     r = res.model._rows
     y, trials = res._observed_classes()
     log_p, times = res._log_probabilities(), times_of(r, res.model._frequency)
-    generator, index = seeds.generator(seed), r.index.repeat(times)
-
-    def drawn() -> ndarray:
-        return quantile_residuals.uniform(len(index), generator)
+    index = r.index.repeat(times)
+    n = len(index)
 
     def many(a: ndarray) -> ndarray:
         return np.repeat(a, times, axis=0)
 
     if trials is None:
-        return pd.Series(quantile_residuals.of_classes(many(y), many(log_p), drawn()), index=index)
+        return pd.Series(quantile_residuals.of_classes(many(y), many(log_p), drawn(n)), index=index)
     m = many(np.asarray(trials, dtype=float))
     if y.ndim == 1:
         p, q = many(log_p[:, 1]), many(log_p[:, 0])
-        return pd.Series(quantile_residuals.of_counts(many(y), m, p, q, drawn()), index=index)
+        return pd.Series(quantile_residuals.of_counts(many(y), m, p, q, drawn(n)), index=index)
     columns = {}
     for k, level in enumerate(res.levels):
         others = np.logaddexp.reduce(np.delete(log_p, k, axis=1), axis=1)
-        columns[level] = quantile_residuals.of_counts(many(y[:, k]), m, many(log_p[:, k]), many(others), drawn())
+        columns[level] = quantile_residuals.of_counts(many(y[:, k]), m, many(log_p[:, k]), many(others), drawn(n))
     return pd.DataFrame(columns, index=index)
 
 

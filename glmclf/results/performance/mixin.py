@@ -13,6 +13,7 @@ from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
     from glmclf.results.performance.calibration import Calibration
+    from glmclf.results.performance.model_check import ModelCheck
     from glmclf.results.performance.report import ClassificationReport
     from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve
     from glmclf.results.performance.rows import RowOptions
@@ -411,6 +412,70 @@ class Performance:
 
         options = RowOptions(newdata, endog, freq_weights, weights, offset)
         return calibrated(self, bins, method, options)
+
+    @requires()
+    def check(self, panels: str | Sequence[str] | None = None, *, alpha: float = 0.05, seed: Any = 0) -> ModelCheck:
+        """Check of the fit: what calibration, residuals, influence, overlap and laws of features say, with verdicts.
+
+        `plots.check` draws it. What a fit cannot have is left out, and `left_out` of what is returned says why.
+
+        Parameters
+        ----------
+        panels : str or list of str, optional
+            Which of the following, by default all that the fit can have:
+
+            - "calibration": observed shares by bins of the probabilities, goodness of fit, the calibration slope, the
+              link test and the expected shrinkage.
+            - "regressors" (regressions): observed less predicted shares by bins of each number in the data.
+            - "residuals": the law of quantile residuals.
+            - "influence" (regressions): Cook's distances.
+            - "features" (LDA, QDA, NaiveBayes): the law of each number in each class against its data.
+            - "distances" (LDA, QDA): rows as far from their class as the normal law says.
+            - "covariances" (LDA, QDA): Box's M.
+            - "independence" (NaiveBayes): pairs of features that depend on each other within classes.
+            - "collinearity": variance inflation factors.
+            - "roc": the area under the curve, which has no verdict.
+        alpha : float
+            One minus the level of bands and intervals, in (0, 1).
+        seed : int, SeedSequence or Generator
+            Of the randomised quantile residuals that are drawn; no verdict depends on it.
+
+        Returns
+        -------
+        ModelCheck
+            `table` (a row a check: what is found, value, p-value, verdict, threshold, source), `verdict`, `left_out`.
+
+        Raises
+        ------
+        NotImplementedError, DataError, ValueError
+            A panel asked for by name that the fit cannot have: the message says which, and why.
+
+        Notes
+        -----
+        Verdicts are "fine", "look" and "problem"; of a p-value they are from 0.05 and from 0.001 downwards, so that
+        of twenty checks of a right model one says "look". Many rows make every deviation significant: a test says
+        "fine", too, where the deviation is small, which is said with its size in the threshold. Of many levels,
+        variables or classes the p-value is the smallest by Holm's method.
+
+        References
+        ----------
+        Gelman & Hill (2007), Data Analysis Using Regression and Multilevel/Hierarchical Models, section 5.6. Luedecke,
+        Ben-Shachar, Patil, Waggoner & Makowski (2021), performance: an R package for assessment, comparison and testing
+        of statistical models, Journal of Open Source Software 6, 3139.
+
+        Examples
+        --------
+        >>> from glmclf import Logit, datasets
+        >>> res = Logit.from_formula("sex ~ bill_depth_mm + body_mass_g", datasets.load("penguins")).fit()
+        >>> found = res.check(["collinearity", "influence"])
+        >>> found.table["found"].tolist()
+        ["Cook's distance up to 0.17 (row 114)", 'variance inflation up to 4.41 (bill_depth_mm)']
+        >>> found.verdict
+        'fine'
+        """
+        from glmclf.results.performance.model_check import ModelCheck
+
+        return ModelCheck(self, panels, alpha, seed)
 
     @requires(Needs.REPEATABLE, Needs.ROWS)
     def validate(

@@ -1,0 +1,1 @@
+"""Reports of fits: one HTML file, or Markdown with pictures, of what was modelled, found, checked and validated."""
