@@ -6,20 +6,20 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from glmclf import registry
 from glmclf.shell.advice import in_shell, one_line
 from glmclf.shell.options import BAD_INPUT, given, misfit, parser
-from glmclf.shell.tables import for_spreadsheets, read, writing
+from glmclf.shell.tables import for_spreadsheets, kind_written, read, writing
 
 NO_ESTIMATE, NO_OUTPUT = 1, 3  # exit statuses beside BAD_INPUT
 
 
 def fit(args: argparse.Namespace) -> Any:
     """Fit the model that the arguments describe."""
-    frame = read(args.data, given(args, "csv"), remote=args.remote)
+    frame = read(args.data, given(args, "csv"), remote=args.remote, formula=args.formula)
     fit_keywords, cov_kwds = given(args, "fit"), given(args, "covariance")
     if args.method == "sgd" and "seed" in cov_kwds:
         fit_keywords["seed"] = cov_kwds["seed"]
@@ -37,10 +37,7 @@ def fit(args: argparse.Namespace) -> Any:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, print the summary on stdout and each warning as a line on stderr; return the exit status."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
-            warnings.simplefilter("ignore", category)
+    with warned():
         results = fit(args)
         text = predicted(results, args) if args.predict else None
         if text is None:
@@ -51,10 +48,22 @@ def run(args: argparse.Namespace) -> int:
         if args.report:
             with writing(args.report):
                 results.report(args.report)
-    for message in dict.fromkeys(one_line(w.message) for w in caught):
-        print(f"glmclf: warning: {message}", file=sys.stderr)
     print(text, flush=True)
     return 0 if results.converged else NO_ESTIMATE
+
+
+@contextlib.contextmanager
+def warned() -> Iterator[None]:
+    """Print each warning as a line on stderr at the end, also where an error follows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", category)
+        try:
+            yield
+        finally:
+            for message in dict.fromkeys(one_line(w.message) for w in caught):
+                print(f"glmclf: warning: {message}", file=sys.stderr)
 
 
 def predicted(results: Any, args: argparse.Namespace) -> str | None:
@@ -63,7 +72,7 @@ def predicted(results: Any, args: argparse.Namespace) -> str | None:
     if not args.out:
         return table.to_csv(index=False).rstrip("\n")
     with writing(args.out):
-        table.to_csv(args.out, index=False)
+        table.to_csv(args.out, index=False, sep=kind_written(args.out))
     return None
 
 

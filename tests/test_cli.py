@@ -760,7 +760,9 @@ def test_separated_data(shell, tmp_path):
     call = ("logit", path, "y ~ x + z + g", "--event", "yes")
     out = warned(shell(*call), '"z" = Intercept + 2 * x', '"g[T.c]" (inf)', "or --bias-reduction firth")
     assert " inf " in out and "(omitted)" in out
-    refused(shell(*call, "--separation", "raise"), '"g[T.c]" (inf)', "--separation warn", status=1)
+    status, _, err = shell(*call, "--separation", "raise")
+    warning, error = err.splitlines()
+    assert status == 1 and '"z" = Intercept' in warning and '"g[T.c]" (inf)' in error and "--separation warn" in error
     refused(shell(*call, "--collinear", "raise"), '"z" = Intercept + 2 * x', status=1)
     refused(shell(*call, "--separation", "ignore"), "--separation ignore", '"warn"')
     refused(shell(*call, "--flic"), "--flic", "--bias-reduction firth")
@@ -904,9 +906,7 @@ def test_csv_of_names_and_levels_holds_no_formula(shell, tmp_path):
     (["--report", "new.html", "--save", "new.html"], ["--save 'new.html'", "another file"]),
     (["--report", "new.html", "--predict", "new.html"], ["--report 'new.html'", "another file"]),
     (["--report", "report.pdf"], ["--report 'report.pdf'", '".html"']),
-    (["--report", "/nowhere/report.html"], ["cannot write '/nowhere/report.html'"]),
-    (["--save", "/nowhere/fit.json"], ["cannot write '/nowhere/fit.json'"]),
-    (["--predict", "spector", "--out", "/nowhere/out.csv"], ["cannot write '/nowhere/out.csv'"]),
+    (["--report", "/nowhere/report.html"], ["cannot write --report '/nowhere/report.html'"]),
 ])
 def test_what_does_not_go_together(shell, options, words):
     refused(shell(*SPECTOR, *options), *words)
@@ -968,3 +968,59 @@ def test_help_of_what_is_written(shell):
     _, out, _ = shell("--help")
     words = " ".join(out.split())
     assert "NEW, which is read as DATA is" in words and "for glmclf.load()" in words and "--na-values LIST" in words
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--predict", "new.csv", "--out", "/nowhere/x.csv"], ["cannot write --out '/nowhere/x.csv': there is no folder"]),
+    (["--save", "/nowhere/fit.json"], ["cannot write --save", "there is no folder '/nowhere'"]),
+    (["--save", "/"], ["cannot write --save '/': it is a folder"]),
+    (["--predict", "new.csv", "--out", "out.xlsx"], ["--out 'out.xlsx'", "name it .csv"]),
+    (["--predict", "new.csv", "--out", "out.parquet"], ["--out 'out.parquet'", "name it .csv"]),
+])
+def test_what_cannot_be_written_is_said_before_the_fit(shell, options, words, monkeypatch):
+    monkeypatch.setattr(command, "read", None)
+    refused(shell(*SPECTOR, *options), *words)
+
+
+def test_predictions_are_written_as_their_name_says(shell, tmp_path):
+    new, out = tmp_path / "new.csv", tmp_path / "out.tsv"
+    datasets.load("spector").head(3).to_csv(new, index=False)
+    shell(*SPECTOR, "--predict", new, "--out", out)
+    res = glmclf.Logit.from_formula(SPECTOR[2], datasets.load("spector")).fit()
+    np.testing.assert_allclose(pd.read_csv(out, sep="\t")[".fitted"], res.predict(datasets.load("spector").head(3)))
+
+
+ANSWERS = "answer,age\n" + "".join(f"{'yes' if i % 2 else 'no'},{i}.5\n" for i in range(30))
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", ["it is empty"]),
+    ("answer;age\nyes;1,5\nno;2,5\n", ["there is one column, 'answer;age'", "--sep"]),
+    ("answer age\nyes 1\nno 2\n", ["there is one column, 'answer age'", "--sep"]),
+    (ANSWERS.replace(",", "\t").replace(".", ","), ["Read it with --decimal ,"]),
+    (ANSWERS.replace(",", "\t") + "no\t?\n", ["Say by --na-values"]),
+])
+def test_advice_on_csv_is_in_options(shell, tmp_path, text, words):
+    path = tmp_path / ("rows.tsv" if "\t" in text else "rows.csv")
+    path.write_text(text)
+    refused(shell("logit", path, "answer ~ age"), *words)
+
+
+def test_warnings_are_printed_before_an_error(shell, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("answer,age\n" + "yes,1\n ,2\nno,3\n" * 5)
+    status, out, err = shell("logit", path, "answer ~ age")
+    first, second = err.splitlines()
+    assert status == 2 and not out and 'a level that only blanks make (" ")' in first and '--na-values " "' in first
+    assert second.startswith("glmclf: error: ") and "has 3 levels" in second
+
+
+def test_labels_of_stata_in_part(shell, tmp_path):
+    """As over the file in parts: numbers, with a word where the column stands in the formula as it is."""
+    path, rng = tmp_path / "rows.dta", np.random.default_rng(1)
+    rows = pd.DataFrame({"age": rng.integers(18, 91, 90), "g": rng.integers(1, 3, 90), "y": rng.integers(0, 2, 90)})
+    rows.to_stata(path, write_index=False, value_labels={"age": {90: "90 or older"}, "g": {1: "a", 2: "b"}})
+    printed = warned(shell("logit", path, "y ~ age + g"), '"age" of Stata "rows.dta" has labels in part', "I(age)")
+    assert "g[T.b]" in printed
+    _, _, err = shell("logit", path, "y ~ I(age) + g")
+    assert not err

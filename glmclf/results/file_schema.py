@@ -44,6 +44,8 @@ def check_fields(stored: Mapping[str, Any], model: Any) -> None:
 
 def check_agreement(stored: Mapping[str, Any], results: Any) -> None:
     """Raise FieldError where numbers that a file holds twice differ, in a result that was restored from it."""
+    if sums := stored["facts"].get("_data_sums"):
+        _check_sums(sums, stored, results)
     fit = stored.get("fit", {})
     if fit:
         state = results._state
@@ -58,6 +60,28 @@ def check_agreement(stored: Mapping[str, Any], results: Any) -> None:
         law, moments = stored["law"], stored["moments"]
         for name in ("counts", "means"):
             _check_same(f"law.{name}", f"moments.{name}", np.array(law[name]).ravel(), np.array(moments[name]).ravel())
+
+
+def _check_sums(sums: Mapping[str, Any], stored: Mapping[str, Any], results: Any) -> None:
+    """Raise FieldError where levels or columns are others, or in another order, than those whose sums the file has."""
+    model, facts = results.model, stored["facts"]
+    given = model._response.levels
+    levels, coded = ([str(level) for level in getattr(model, name, given)] for name in ("levels", "_classes"))
+    found = dict(zip(sums["levels"], numbers("facts._data_sums", sums["response"], (len(levels),)), strict=True))
+    if {*found} != {*levels}:
+        raise FieldError("model.response.levels", f"and facts._data_sums have other names: {levels} and {[*found]}")
+    share = facts.get("_event_share")
+    for field, names, known in (
+        ("facts._event_share", coded, None if share is None else [1 - share, share]),
+        ("facts._level_shares", levels, facts.get("_level_shares")),
+        ("law.counts", coded, stored.get("law", {}).get("counts")),
+        ("statistics.counts", coded, stored.get("statistics", {}).get("counts")),
+    ):
+        if known is not None and sum(known) > 0:
+            counts = np.array([found[name] for name in names])
+            _check_same(field, "facts._data_sums", np.array(known) / sum(known), counts / counts.sum())
+    if "fit" in stored and sums["columns"] and [*sums["columns"]] != model.exog_names:
+        raise FieldError("model.design.xnames", "and facts._data_sums have other columns, or in another order")
 
 
 # ------------------------------------------------------------------------------------------------- parts of the file
@@ -140,6 +164,9 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
         numbers(f"fit.{name}", fit[name], (p,))
     if numbers("fit.shift", fit.get("shift", [])).ndim != 1:
         raise FieldError("fit.shift", "is not an array of one dimension")
+    basis = fit.get("basis")
+    if isinstance(basis, Mapping):
+        _check_basis(basis, p)
     _check_variances("fit.information", _matrix("fit.information", fit["information"], (p, p)))
     numbers("fit.value", fit["value"], ())
     if not is_truth(fit["converged"]):
@@ -222,6 +249,15 @@ def _check_facts(stored: Mapping[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of fields
+def _check_basis(basis: Mapping[str, Any], p: int) -> None:
+    """Raise FieldError for means by level that are not those of columns of the design."""
+    k = int(numbers("fit.basis.size", basis["size"], ()))
+    means = numbers("fit.basis.means", basis["means"])
+    places = [numbers(f"fit.basis.{name}", basis[name], means.shape) for name in ("rows", "columns")]
+    if k < 1 or p % k or any(((at < 0) | (at >= k) | (at % 1 != 0)).any() for at in places):
+        raise FieldError("fit.basis", "has places of columns that are none")
+
+
 def numbers(
     field: str, value: Any, shape: tuple[int, ...] | None = None, *, unknown: bool = False, infinite: bool = False
 ) -> ndarray:

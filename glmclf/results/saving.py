@@ -58,7 +58,7 @@ def replace_file(path: str, text: str | bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         if isinstance(error, OSError) and error.filename == beside:
-            error.filename, error.filename2 = path, None
+            raise type(error)(error.errno, error.strerror, path) from None
         raise
 
 

@@ -12,6 +12,9 @@ KEYWORD = re.compile(
     rf"""(?<![\w(."'])(?P<name>{"|".join(OPTIONS)})=(?!=)(?P<value>"[^"]*"|'[^']*'|[{{\[][^]}}]*[]}}]|[-+\w.]*\w)?"""
 )
 
+DECIMAL_COMMA = re.compile(r'Make it numbers, pd\.to_numeric\(df\[.*?\)\), or decimal="," where a file is read')
+STRAY_WORDS = re.compile(r'Make it numbers, pd\.to_numeric\(df\[.*?\], errors="coerce"\), in which these are missing')
+
 
 def one_line(message: object) -> str:
     """Message on a single line, with options as the shell takes them."""
@@ -24,6 +27,8 @@ def in_shell(text: str) -> str:
     """Translate advice from Python's keywords to the shell's options: ``smoothing=.5`` is --smoothing .5."""
     text = text.replace("summary(discriminant=True)", "--discriminant")
     text = text.replace("summary(levels=True)", "--levels")
+    text = STRAY_WORDS.sub("Say by --na-values that these are missing", text)
+    text = DECIMAL_COMMA.sub("Read it with --decimal ,", text)
     return KEYWORD.sub(lambda found: " ".join([spelled(found["name"]), *value_in_shell(found["value"])]), text)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from glmclf import registry
 from glmclf.shell import values
-from glmclf.shell.tables import FILES, form_of
+from glmclf.shell.tables import FILES, form_of, kind_written, no_place
 
 ALL = tuple(registry.LOWER_CASE)
 BINARY, REGRESSION_NAMES = registry.lower_case("binary"), registry.lower_case(*registry.REGRESSIONS)
@@ -279,6 +279,10 @@ def misfit(args: argparse.Namespace) -> str | None:
     for name, path in written.items():
         if path and _same_file(path, args.data, args.predict, *(p for other, p in written.items() if other != name)):
             return f"{spelled(name)} {path!r} is the name of another file of this command"
+        if path and (why := no_place(path)):
+            return f"cannot write {spelled(name)} {path!r}: {why}"
+    if args.out and kind_written(args.out) is None:
+        return f"--out {args.out!r}: csv is written, so name it .csv, or .tsv for tabs"
     if args.report:
         from glmclf.reports.write import report_form
 

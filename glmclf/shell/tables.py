@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,17 +23,17 @@ def form_of(source: str) -> str | None:
     return "csv" if source == "-" else kind_of(source)
 
 
-def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool = False) -> Any:
+def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool = False, formula: str = "") -> Any:
     """Read the table that DATA names: a shipped data set, a path that `data=` takes, or csv on stdin.
 
     An address is fetched where `remote` says so: what calls the command with a name from outside asks for no network.
+    Remarks of the file on columns are said of those that stand in the formula as they are.
     """
-    import pandas as pd
+    from pandas.errors import EmptyDataError
 
     from glmclf import datasets
     from glmclf.data.reading.open_source import as_source
-    from glmclf.data.source.parquet import Parquet
-    from glmclf.errors import DataError
+    from glmclf.errors import DataError, DataWarning, warn
 
     kind = form_of(source)
     if kind == "shipped":
@@ -47,10 +48,9 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
     try:
         if kind == "csv":
             return read_csv(source, written)
-        if kind == "stata":
-            return pd.read_stata(source)
-        opened = as_source(source)
-        assert isinstance(opened, Parquet)
+        opened: Any = as_source(source)
+        for remark in said_of(opened, formula):
+            warn(remark, DataWarning)
         return opened.whole()
     except DataError:
         raise
@@ -58,6 +58,8 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
         byte = f"byte 0x{error.object[error.start]:02x}"
         encoding = written.get("encoding", "utf-8")
         raise ValueError(f"cannot read {source!r}: it is not in {encoding} ({byte}): name another --encoding") from None
+    except EmptyDataError:
+        raise ValueError(f"cannot read {source!r}: it is empty") from None
     except ValueError as error:
         raise ValueError(f"cannot read {source!r}: {printable(error)}") from None
     except ImportError:
@@ -66,8 +68,15 @@ def read(source: str, written: dict[str, Any], name: str = "DATA", remote: bool 
         raise ValueError(f"cannot read {source!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
+def said_of(opened: Any, formula: str) -> list[str]:
+    """Remarks of a source on columns that stand in a formula as they are, not within a function."""
+    return [said for name, said in opened.remarks.items() if re.search(rf"(?<![\w(]){re.escape(name)}(?!\w)", formula)]
+
+
 def read_csv(source: str, written: dict[str, Any]) -> Any:
     """Read a csv file or standard input; names that occur twice in the header stay duplicates, which are refused."""
+    import pandas as pd
+
     from glmclf import datasets
     from glmclf.data.source.csv import header
     from glmclf.data.source.paths import separator_of
@@ -83,7 +92,8 @@ def read_csv(source: str, written: dict[str, Any]) -> Any:
         raise ValueError(f"--decimal {written['decimal']} is what is between columns, too: give --sep")
     names = header(first, **{name: value for name, value in written.items() if name in ("sep", "encoding")})
     frame = datasets.read_csv(file, **written)
-    if len(names) == 1 and any(mark in names[0] for mark in ",;\t|") and frame.iloc[:, 0].dtype.kind not in "iuf":
+    numbers = frame.iloc[:, 0].dtype.kind in "iuf" and isinstance(frame.index, pd.RangeIndex)
+    if len(names) == 1 and any(mark in names[0] for mark in ",;\t| ") and not numbers:
         raise ValueError(f"there is one column, {names[0]!r}: name what is between columns by --sep")
     return frame.set_axis(names, axis=1) if len(names) == frame.shape[1] and all(names) else frame
 
@@ -104,6 +114,22 @@ def for_spreadsheets(table: Any) -> Any:
     columns = [table.iloc[:, j] for j in range(table.shape[1])]
     shown = {j: c if c.dtype.kind in "biufM" else c.astype(object).map(word) for j, c in enumerate(columns)}
     return type(table)(shown, index=table.index).set_axis([word(name) for name in table.columns], axis=1)
+
+
+def kind_written(path: str) -> str | None:
+    """What separates the fields of csv in a file that a name is of; None of a name of another kind of file."""
+    from glmclf.data.source.paths import SUFFIXES, separator_of, suffix_of
+
+    suffix = suffix_of(path)
+    return separator_of(path) if suffix in ("", ".txt") or SUFFIXES.get(suffix) == "csv" else None
+
+
+def no_place(path: str) -> str:
+    """Why no file of a name can be written: its folder is not there, or it is a folder itself; empty where none is."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        return "it is a folder"
+    return "" if os.path.isdir(folder) else f"there is no folder {folder!r}"
 
 
 @contextmanager

@@ -283,3 +283,33 @@ def test_loaded_numbers_are_those_saved(name):
         np.testing.assert_array_equal(one.cov_params(), other.cov_params())
         np.testing.assert_array_equal(res.predict(new), found.predict(new))
         res = found
+
+
+def signed(stored):
+    """A file with checksums of what it says now."""
+    stored = {name: value for name, value in stored.items() if name != "checksums"}
+    return io.StringIO(json.dumps({**stored, "checksums": saving.checksums(stored)}))
+
+
+@pytest.mark.parametrize("name", ["Logit", "Probit", "CLogLog", "MNLogit", "LDA", "QDA", "NaiveBayes"])
+def test_levels_in_another_order_are_refused(name, kept):
+    """The shares of the classes and the sums of the data name them, so that an exchange alone contradicts these."""
+    stored = copy.deepcopy(kept[name][0])
+    glmclf.load(signed(stored))
+    stored["model"]["response"]["levels"].reverse()
+    with pytest.raises(ValueError, match="and facts._data_sums do not agree|levels"):
+        glmclf.load(signed(stored))
+
+
+@pytest.mark.parametrize(("name", "left"), [("Logit", "y"), ("CLogLog", "y"), ("MNLogit", "three")])
+def test_columns_of_arrays_in_another_order_are_refused(name, left):
+    d = table()
+    res = getattr(glmclf, name)(d[left], d[["x", "z"]].assign(one=1.0)).fit()
+    file = io.StringIO()
+    res.save(file)
+    stored = json.loads(file.getvalue())
+    glmclf.load(signed(stored))
+    names = stored["model"]["design"]["xnames"]
+    names[0], names[1] = names[1], names[0]
+    with pytest.raises(ValueError, match="xnames and facts._data_sums"):
+        glmclf.load(signed(stored))

@@ -31,7 +31,7 @@ from glmclf.data.formula.borrowed import with_values_named
 from glmclf.data.formula.dialects import R_FUNCTIONS
 from glmclf.data.formula.rowwise import REDUCING, function_in, unknown, with_reductions_named
 from glmclf.data.table.frame import Column, close_to, quoted, read_column, row_labels, unusable
-from glmclf.data.table.numerals import MIN_VALUES, numerals
+from glmclf.data.table.numerals import MIN_VALUES, numerals, say_blanks
 from glmclf.data.transforms.basis import TRANSFORMS, Refused
 from glmclf.data.transforms.patsy import PATSY_TRANSFORMS
 from glmclf.errors import DataError, DataWarning, FormulaError, UnseenLevelError, warn
@@ -737,6 +737,7 @@ def fit_factor(
     used = _seen(codes, len(categories))
     if expression.bare is not None and not declared:
         _check_words(expression.bare, categories, len(codes) if rows is None else rows)
+        say_blanks(expression.bare, categories)
     elif expression.bare is not None:
         _say_labelled_in_part(expression.bare, categories)
     if every or used.all():
@@ -750,12 +751,15 @@ def fit_factor(
 
 
 def _check_words(name: str, levels: list[Any], rows: int) -> None:
-    """Refuse numbers that came as text, with about a level a row; warn where a few stray words made text of fewer
-    fractions, which are no codes."""
+    """Refuse numbers that came as text, with about a level a row; warn of dates, and where a few stray words made text
+    of fewer fractions, which are no codes."""
     if len(levels) < MIN_VALUES or (found := numerals(levels)) is None:
         return
     if found.too_many(rows):
-        raise DataError(f"{found.said(name)}; C({name}), or a categorical column, has a level for each value.")
+        said = f"{found.said(name)}; C({name}), or a categorical column, has a level for each value"
+        if not found.dates:
+            raise DataError(f"{said}.")
+        warn(said, DataWarning)
     stray = 0 < len(found.words) <= MAX_SHARE_OF_STRAY_WORDS * len(levels)
     if stray and not found.codes and len(levels) >= MIN_LEVELS_OF_STRAY_WORDS:
         warn(f"{found.said(name)}, or say C({name}): it gets a level for each value", DataWarning)

@@ -15,7 +15,7 @@ from numpy import ndarray
 from glmclf.data.response.new_rows import counts_of_levels, counts_of_two, fractions_or_places
 from glmclf.data.response.places import distinct, looked_up, narrowest, seen
 from glmclf.data.table.frame import Column, quoted, read_column, unusable
-from glmclf.data.table.numerals import numerals
+from glmclf.data.table.numerals import numerals, say_blanks
 from glmclf.errors import DataError
 
 MAX_COUNTED_NUMBERS = 20  # distinct numbers of a response that are counted
@@ -406,6 +406,7 @@ def refuse_numerals(name: str, levels: list[Any], rows: int) -> None:
     found = numerals(levels)
     if found is not None and found.too_many(rows):
         raise DataError(f"the response {found.said(name)}; a categorical column has a class for each value.")
+    say_blanks(name, levels)
 
 
 def _distinct_words(name: str, levels: list[Any], values: Any) -> None:

@@ -58,6 +58,10 @@ class Stata(Source):
                 table[name] = codes.rename_categories(self._categories(name))
             yield table, Place(number, f"part {number + 1} (rows from {number * base.PART_ROWS})")
 
+    def whole(self) -> pd.DataFrame:
+        """All rows as one table in memory."""
+        return pd.concat([table for table, _ in self._given(None)], ignore_index=True)
+
     def _categories(self, name: str) -> list[Any]:
         return [self._labels[name][value] for value in self._values[name].tolist()]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from glmclf.data.table.frame import quoted
+from glmclf.errors import DataWarning, warn
 
 MIN_SHARE_OF_NUMERALS = 0.5  # share of the distinct values that read as numbers
 MIN_VALUES, MIN_CODES = 5, 10  # distinct values, of which whole numbers may be codes, that are looked at
@@ -19,6 +21,7 @@ _THOUSANDS = r"[-+−]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:[ '\u00a0\u202f]\d{3})
 _ANY = rf"(?:{_THOUSANDS}|{_COMMA}|{_PLAIN})"
 _UNIT = r"%|[$€£¥]|[^\W\d_][\w/²³·°%]{0,9}"
 _KINDS = {
+    "date": r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}(?: \d.*)?",
     "plain": _PLAIN,
     "thousands": _THOUSANDS,
     "comma": _COMMA,
@@ -26,6 +29,7 @@ _KINDS = {
     "unit": rf"(?:[$€£¥]\s*{_ANY}|{_ANY}\s*(?P<unit>{_UNIT}))",
 }  # compiled where they are first used
 _HOW = {
+    "date": '(pd.to_datetime(df["{0}"]) - pd.Timestamp("2000-01-01")).dt.days',
     "plain": 'pd.to_numeric(df["{0}"])',
     "comma": 'pd.to_numeric(df["{0}"].str.replace(",", ".")), or decimal="," where a file is read',
     "thousands": 'thousands="," where a file is read (or decimal=",", if that is what it is)',
@@ -43,7 +47,7 @@ class Numerals(NamedTuple):
     values : list of str
     kinds : dict of lists of str
         Values that are numbers by how they are written: "plain", "comma" ("1,5"), "thousands" ("1,500"), "bound"
-        ("<0.5") or "unit" ("12 kg").
+        ("<0.5") or "unit" ("12 kg"); or a "date" ("2020-01-31").
     words : list of str
         The others.
     """
@@ -58,6 +62,11 @@ class Numerals(NamedTuple):
         whole = all(re.fullmatch(r"[-+−]?\d+", value.strip()) for value in self.kinds.get("plain", []))
         return whole and set(self.kinds) == {"plain"} and not any(map(_stands_for_nothing, self.words))
 
+    @property
+    def dates(self) -> bool:
+        """Whether all of the numbers are dates."""
+        return set(self.kinds) == {"date"}
+
     def too_many(self, rows: int) -> bool:
         """Whether so many levels are too many for a factor of so many rows that nobody asked for."""
         n = len(self.values)
@@ -71,12 +80,13 @@ class Numerals(NamedTuple):
         count = f"{number} of its {len(self.values)} values" if self.words else f"all of its {number} values"
         plural = "these are" if len(self.words) > 1 else "this is"
         words = f"; {plural} not: {quoted(self.words)}" if self.words else ""
-        return f'"{name}" is a column of text, although {count} are numbers{shown}{words}. {self._how(name)}'
+        what = "dates" if self.dates else "numbers"
+        return f'"{name}" is a column of text, although {count} are {what}{shown}{words}. {self._how(name)}'
 
     def _how(self, name: Any) -> str:
         if set(self.kinds) == {"plain"} and self.words:
             return f'Make it numbers, pd.to_numeric(df["{name}"], errors="coerce"), in which these are missing'
-        order = ["bound", "unit", "thousands", "comma", "plain"]
+        order = ["date", "bound", "unit", "thousands", "comma", "plain"]
         kind = next(kind for kind in order if kind in self.kinds)
         verb = "Decide" if kind == "bound" else "Make it numbers,"
         return f"{verb} {_HOW[kind].format(name, quoted(self.kinds[kind], 1))}"
@@ -119,6 +129,21 @@ def numerals(values: Sequence[Any]) -> Numerals | None:
             words += kinds.pop(kind, [])  # slips, not a way of writing
     most = len(words) <= (1 - MIN_SHARE_OF_NUMERALS) * len(values)
     return Numerals(values, kinds, words) if most else None
+
+
+def say_blanks(name: Any, levels: Sequence[Any]) -> None:
+    """Warn of levels of text that are blank, or differ in blanks alone: "yes" and "yes "."""
+    words = [level for level in levels if isinstance(level, str)]
+    bare = Counter(" ".join(word.split()) for word in words)
+    odd = [word for word in words if not (short := " ".join(word.split())) or bare[short] > 1]
+    if odd:
+        several = "levels" if len(odd) > 1 else "a level"
+        warn(
+            f'"{name}" has {several} that only blanks make ({quoted(odd)}). If a blank stands for a missing value, '
+            f'read it as one, na_values=" "; df["{name}"].str.strip() takes blanks off; a categorical column is taken '
+            "as it is",
+            DataWarning,
+        )
 
 
 def _stands_for_nothing(word: str) -> bool:

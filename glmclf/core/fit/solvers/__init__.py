@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from numpy import ndarray
 
+from glmclf.checks import check_choice
 from glmclf.core.fit.solvers import newton, quasi_newton, sgd
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Objective
@@ -36,6 +37,5 @@ def solve(name: str, objective: Objective, start: ndarray, **options) -> Fit:
     ValueError
         Unknown name.
     """
-    if name not in SOLVERS:
-        raise ValueError(f"method={name!r} is unknown; choose one of {', '.join(map(repr, SOLVERS))}")
+    check_choice("method", name, SOLVERS)
     return SOLVERS[name](objective, start, **options)
