@@ -556,18 +556,18 @@ class Problem:
     by_information: Callable[[], Problem] | None = None
     working: WorkingSet = field(default_factory=WorkingSet)
 
-    def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+    def placed(self, start: ndarray) -> Problem:
         """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
-        for gradients; `start` are parameters of X, `c` codes them."""
+        for gradients; `start` are parameters of X."""
         if not self._too_dear:
-            return self._placed(start, c)
+            return self._placed(start)
         most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
         W, G = self.objective.mean_information(start, diagonal=self.n_columns > most)
         if isinstance(self.coding, SymmetricCoding):
             W = self.coding.contrasts.T @ W @ self.coding.contrasts
         size = np.outer(np.diag(W), _diagonal(G)).ravel()[self.coding.places]
         scale = np.sqrt(self.penalty.n * size)
-        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
+        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start))
 
     @property
     def _too_dear(self) -> bool:
@@ -587,7 +587,7 @@ class Problem:
         """Whether the information is too large to form, whatever asks for it."""
         return len(self.penalty.alpha) > MAX_FORMED_SIZE
 
-    def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+    def _placed(self, start: ndarray) -> Problem:
         X = self.objective.blocks.arrays[0]
         k, out = X.shape[1], self
         information = self.objective(start, True).information
@@ -595,7 +595,7 @@ class Problem:
             frame = PartialledOut.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
             out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
             information = out.objective(start, True).information
-        return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
+        return replace(out, gram=information[:k, :k], scale=out._scale_of(information))
 
     def well_mixed(self, least: float = 1.0) -> Problem:
         """Problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
@@ -797,8 +797,13 @@ class Problem:
 
     def _scale(self, c: ndarray) -> ndarray:
         """Scale of the score: root of N times the information, as of N rows with scores of one size."""
-        e = self.coding.objective(self.objective)(c, True)
-        return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
+        return self._scale_of(self.objective(self.coding.theta(self.coding.b(c)), True).information)
+
+    def _scale_of(self, A: ndarray) -> ndarray:
+        coding = self.coding
+        if coding.D is not None or coding.T is not None:
+            A = coding.objective(self.objective).information(A)
+        return np.sqrt(self.penalty.n * np.abs(np.diag(A)))
 
     def _judged(self, found: Fit, scale: ndarray) -> Fit:
         """A fit that has converged only if the optimality conditions hold."""
