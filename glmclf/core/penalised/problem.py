@@ -418,6 +418,11 @@ class PenalisedEstimate(Estimate):
         return self.spread.shares
 
     @property
+    def too_wide(self) -> bool:  # type: ignore[override]
+        """Whether the information is too large to form."""
+        return len(self.b) > MAX_FORMED_SIZE
+
+    @property
     def name(self) -> str:
         """Name of the penalty."""
         return {0.0: "Ridge", 1.0: "Lasso"}.get(self.penalty.L1_wt, "Elastic net")
@@ -442,7 +447,8 @@ class PenalisedEstimate(Estimate):
         """Record for a file of the penalty and of what follows from it."""
         p = self.penalty
         penalty = {
-            **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
+            **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "shares": self.shares},
+            "V": None if self.too_wide or not self.V.any() else self.V,
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
         }
         return {"results": "regularized", "penalty": penalty}
@@ -452,7 +458,11 @@ class PenalisedEstimate(Estimate):
         """Attributes that a file has beside those of any estimate."""
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
-        spread = LazyCovariance.of(p["V"], p["shares"])
+        d = len(p["b"])
+        if d > MAX_FORMED_SIZE:
+            spread = LazyCovariance(partial(refuse_to_form, d), p["shares"])
+        else:
+            spread = LazyCovariance.of(np.zeros((d, d)) if p["V"] is None else p["V"], p["shares"])
         return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": spread}
 
 
@@ -945,7 +955,7 @@ class Problem:
         coding, b = self.coding, self.coding.b(found.theta)
         theta = coding.theta(b)
         e = self.working.of(self.objective).gradient(theta)
-        too_wide = partial(_refuse_to_form, len(theta))
+        too_wide = partial(refuse_to_form, len(theta))
         form = too_wide if self._too_wide else partial(self.objective.information, theta)
         plain = DeferredEvaluation(e.value, e.score, form)
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
@@ -978,7 +988,8 @@ class Problem:
         return estimate, root @ root.T, spread @ spread.T
 
 
-def _refuse_to_form(size: int) -> Any:
+def refuse_to_form(size: int) -> Any:
+    """Raise EstimationError, with what an array of all coefficients by all would take."""
     raise EstimationError(
         f"the information of {size:,} coefficients takes {size * size / 2**27:,.0f} GiB and is not formed: there are "
         f"no standard errors, no effective degrees of freedom and nothing that rests on them of more than "
