@@ -183,7 +183,44 @@ def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, A
     return problem
 
 
+def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
+    """Problem of a Logit of normal numbers in an array, whose rows, or whose columns, lie side by side."""
+
+    def problem(turns: int) -> dict[str, Any]:
+        import statsmodels.api as sm
+        from sklearn.linear_model import LogisticRegression
+
+        generator = np.random.default_rng(0)
+        X = generator.normal(size=(n, k))
+        X[:, 0] = 1.0
+        b = generator.normal(size=k) / np.sqrt(k)
+        y = (generator.random(n) < 1 / (1 + np.exp(-X @ b))).astype(float)
+        objective = glmclf.Logit(y, X)._objective()
+
+        def by_lbfgs(A: np.ndarray, tol: float) -> np.ndarray:
+            return LogisticRegression(C=np.inf, tol=tol, max_iter=1000, fit_intercept=False).fit(A, y).coef_[0]
+
+        programs: dict[str, Run] = {}
+        for A, how in ((X, "by row"), (np.asfortranarray(X), "by column")):
+            programs |= {
+                f"glmclf, {how}": lambda A=A: np.asarray(glmclf.Logit(y, A).fit().params),
+                f"statsmodels, {how}": lambda A=A: sm.Logit(y, A).fit(disp=0).params,
+                f"scikit-learn, lbfgs, tol=1e-10, {how}": lambda A=A: by_lbfgs(A, 1e-10),
+                f"scikit-learn, lbfgs, tol=1e-4, {how}": lambda A=A: by_lbfgs(A, 1e-4),
+            }
+
+        def distance(theta: np.ndarray) -> float:
+            """To the maximum, in standard errors: the length of one more step of Newton's."""
+            e = objective(theta)
+            return float(np.sqrt(e.score @ e.factor.solve(e.score)))
+
+        return measure(f"Logit, {n:,} x {k}, model and fit", programs, distance, turns)
+
+    return problem
+
+
 PROBLEMS = (
+    *(dense(*size) for size in ((200_000, 100), (50_000, 200), (1_000_000, 20), (2_000, 50))),
     sparse_counts,
     one_lasso,
     lasso_path,
@@ -203,8 +240,8 @@ def table(entries: list[dict], about: dict) -> list[str]:
         )
     note = "The error of naive Bayes is the largest of a posterior probability among 500 rows, whose cells are in "
     note += "extended precision; of a penalised fit the largest violation of the conditions for a maximum of llf/N; "
-    note += "of a fit with levels it is the distance from the maximum, in standard errors. "
-    note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn')}."
+    note += "of a fit of arrays or with levels it is the distance from the maximum, in standard errors. "
+    note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn', 'statsmodels')}."
     return [*lines, "", note, *report.busy(about)]
 
 

@@ -451,3 +451,17 @@ def test_a_lag_is_seen_though_the_first_parts_are_short(ends, table):
     for formula in ("y ~ lag(x)", "y ~ I(x - x.mean())", *(["y ~ bs(lag(x), df=4)"] if len(ends) < N else [])):
         with pytest.raises(NotImplementedError, match="depends on other rows"):
             Logit.from_formula(formula, data)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("y;x\n1;1,5\n0;2,5\n", ['there is one column, "y;x"', 'pandas.read_csv("rows.csv", sep=\';\'', 'decimal=","']),
+    ("y\tx\n1\t1\n0\t2\n", ["there is one column", r"sep='\t'"]),
+    ("", ["it is empty"]),
+])
+def test_csv_of_other_marks_between_columns(tmp_path, text, words):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(DataError) as said:
+        Logit.from_formula("y ~ x", path)
+    assert str(said.value).startswith('CSV "rows.csv" cannot be read: ')
+    assert all(word in str(said.value) for word in words), said.value

@@ -33,7 +33,7 @@ MAX_METRIC_COST = 6.0  # of the metric of a part, in passes for the gradient
 GRADIENT_TOL_SHARE = 0.02  # of the fit's tolerance, which is then kept however the distance is measured
 SURROGATE_TOL_SHARE = 0.01  # of what a surrogate foresees: a step by gradients costs little
 GRADIENT_STEPS_PER_STEP = 10  # steps by gradients for each that the fit is allowed
-MAX_GRADIENT_COST = 8  # of all steps by gradients, in passes with the information
+MAX_GRADIENT_COST = 5  # of all steps by gradients, in passes with the information
 MIN_MAXITER = 50  # iterations that the fit must be allowed
 MIN_PASS_ARITHMETIC = 1e8  # n p^2 from which passes that only lead further towards infinity are not taken
 MIN_COLUMNS_TO_COUNT = 16  # columns from which fits towards infinity take longer than counting levels of one outcome
@@ -96,7 +96,7 @@ def warm_start(
     aim = GRADIENT_TOL_SHARE * tol
     most = int(min(GRADIENT_STEPS_PER_STEP * maxiter, MAX_GRADIENT_COST * objective.cost))
     if objective.n < MIN_ROWS_PER_PARAMETER_FOR_METRIC * len(start) * times:
-        found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback)
+        found = lbfgs(objective, start, metric, tol=aim, maxiter=most, callback=callback, ahead=True)
         return WarmStart(found.theta, metric, found.iterations)
     first = lbfgs(part, start, metric, tol=METRIC_SWITCH_DISTANCE2, maxiter=most)
     try:
@@ -104,7 +104,8 @@ def warm_start(
     except np.linalg.LinAlgError:
         return None
     opening = first.evaluation if part is objective else None
-    found = lbfgs(objective, first.theta, nearer, tol=aim, maxiter=most, callback=callback, opening=opening)
+    options: Any = {"maxiter": most, "callback": callback, "opening": opening, "ahead": True}
+    found = lbfgs(objective, first.theta, nearer, tol=aim, **options)
     return WarmStart(found.theta, metric, found.iterations, surrogate)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.errors import EmptyDataError
 
 from glmclf.data.source import base
 from glmclf.data.source.base import Place, Source
@@ -47,9 +48,21 @@ class Csv(Source):
         self._whole = True  # to be read with all columns, which refuses lines with too many fields
         for path in self.paths:
             with self._named(path):
-                refuse_repeated([name for name in header(path, **self._how(path)) if name])
+                names = header(path, **self._how(path))
+                refuse_repeated([name for name in names if name])
+                self._refuse_one_column(path, names)
         with self._named(self.paths[0]):
             self.names = list(pd.read_csv(self.paths[0], nrows=0, **self._how(self.paths[0])).columns)
+
+    def _refuse_one_column(self, path: str, names: list[str]) -> None:
+        """Refuse a file in which something else than commas is between columns."""
+        marks = [mark for mark in ";\t|" if len(names) == 1 and mark in names[0]]
+        if marks:
+            raise DataError(
+                f"there is one column, {quoted(names)}, as between columns is {marks[0]!r}. Pass a function without "
+                f'arguments that returns pandas.read_csv("{short(path)}", sep={marks[0]!r}, '
+                f'chunksize={base.PART_ROWS}), with decimal="," where that is so'
+            )
 
     def _tables(self, columns: list[str] | None) -> Iterator[tuple[pd.DataFrame, Place]]:
         if self._text is None:
@@ -105,7 +118,8 @@ class Csv(Source):
                 "chunksize=...)"
             ) from None
         except (OSError, ValueError, EOFError, OverflowError, zlib.error) as error:
-            raise DataError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
+            words = "it is empty" if isinstance(error, EmptyDataError) else " ".join(str(error).split())
+            raise DataError(f"{name} cannot be read: {words}") from None
 
 
 def _typed(column: pd.Series) -> tuple[pd.Series, str]:

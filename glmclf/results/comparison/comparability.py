@@ -35,7 +35,14 @@ def is_joint(res: Any) -> bool:
 def check_result(res: Any, what: str) -> None:
     """Raise TypeError unless the argument is a result of a fit."""
     if not isinstance(res, Results):
-        raise TypeError(f"{what} needs results of fits, found {type(res).__name__}")
+        raise no_result(res, what)
+
+
+def no_result(res: Any, what: str) -> TypeError:
+    """The error for an argument that is no result of a fit; of a list of such it says how they are passed."""
+    one_by_one = isinstance(res, (list, tuple)) and all(hasattr(each, "model") for each in res) and len(res) > 0
+    how = f": pass them one by one, {what.removesuffix('()')}(*results)" if one_by_one else ""
+    return TypeError(f"{what} needs results of fits, found {type(res).__name__}{how}")
 
 
 def check_likelihoods(a: Any, b: Any, what: str, names: tuple[str, str] = ("this fit", "the other")) -> None:

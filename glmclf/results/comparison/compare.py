@@ -134,6 +134,8 @@ def compare(*results: Any, names: Sequence[str] | None = None) -> pd.DataFrame:
     probit -13.017           3  32.033      0.000    NaN     NaN
     """
     if len(results) < 2:
+        for one in results:
+            check_result(one, "compare()")
         raise TypeError("compare() needs two fits or more: compare(res1, res2, ...)")
     for res in results:
         check_result(res, "compare()")

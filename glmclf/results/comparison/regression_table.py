@@ -17,6 +17,7 @@ from glmclf.checks import check_whole, true_or_false
 from glmclf.errors import DataError, DataWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.results.comparison.codings import told_apart
+from glmclf.results.comparison.comparability import no_result
 from glmclf.results.comparison.compare import fit_names
 from glmclf.results.tables.folding import FoldedTerm, folded
 from glmclf.results.tables.frames import ratio_name
@@ -279,7 +280,7 @@ class _Fit:
         self.given = res
         self.res = res.discriminant if hasattr(res, "llf_conditional") else res
         if not isinstance(self.res, WaldInference):
-            raise TypeError(f"regression_table() needs results of fits, found {type(res).__name__}")
+            raise no_result(res, "regression_table()")
         self.names = [str(name) for name in self.res.model.exog_names]
         self.levels = getattr(self.res, "_table_levels", None) or getattr(self.res.model, "_equations", None)
         first = res.results[0] if hasattr(res, "results") else self.given

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.checks import is_number
 from glmclf.core.likelihood.links import RELATIVE_RISK
 from glmclf.errors import escaped
 from glmclf.inference.hypotheses.wald import TermTests, check_alpha
@@ -283,7 +284,7 @@ def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
         )
     sizes = pd.Series(1.0, index=index)
     for name, size in units.items():
-        if not np.isfinite(size) or size == 0:
+        if not is_number(size) or not np.isfinite(size) or size == 0:
             raise ValueError(f"units={{{name!r}: {size!r}}}: the size of a change is a finite number other than zero")
         sizes[name] = float(size)
     return sizes.to_numpy()

@@ -162,6 +162,8 @@ def test_bad_arguments(birthwt, penguins):
         glmclf.compare(res)
     with pytest.raises(TypeError, match="found int"):
         glmclf.compare(res, 3)
+    with pytest.raises(TypeError, match=r"found list: pass them one by one, compare\(\*results\)"):
+        glmclf.compare([res, res])
     for names, why in (["a"], "one name for each"), ("ab", "one name for each"), (["a", "a"], "twice"):
         with pytest.raises(ValueError, match=why):
             glmclf.compare(res, res, names=names)

@@ -270,7 +270,7 @@ def test_options_are_checked(birthwt, options, error, message):
 def test_what_is_no_fit_is_refused(birthwt):
     with pytest.raises(TypeError, match="at least one fit"):
         regression_table()
-    with pytest.raises(TypeError, match="found list"):
+    with pytest.raises(TypeError, match=r"found list: pass them one by one, regression_table\(\*results\)"):
         regression_table(birthwt)
 
 

@@ -412,6 +412,7 @@ def test_odds_ratios_of_what_is_not_finite():
     [
         ({"Age": 10}, "'Age'.*Its coefficients are Intercept, age"),
         ({"age": 0}, "finite number other than zero"),
+        ({"age": "10"}, "finite number other than zero"),
         ({"age": np.nan}, "finite number"),
     ],
 )

@@ -128,7 +128,9 @@ class KroneckerPart:
         return out
 
 
-def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callback=None, opening=None) -> Fit:
+def lbfgs(
+    objective, start: ndarray, metric, *, maxiter: int, tol: float, callback=None, opening=None, ahead: bool = False
+) -> Fit:
     """Maximise a concave objective by gradients alone, from a start.
 
     Parameters
@@ -146,11 +148,13 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
         ``callback(iteration, theta, value)`` after each iteration.
     opening : Evaluation, optional
         Value and score at the start, where they are known.
+    ahead : bool
+        Whether the last step may be taken without a pass after it, where those before tell that it arrives.
 
     Returns
     -------
     Fit
-        Its evaluation has no information.
+        Its evaluation has no information; `ahead` it is the one before the last step.
 
     References
     ----------
@@ -173,6 +177,9 @@ def lbfgs(objective, start: ndarray, metric, *, maxiter: int, tol: float, callba
             break
         if distance < ROUNDING_LENGTH2 and _makes_no_progress([d for _, d in trace]):
             converged, message = True, CONVERGED_TO_ROUNDING
+            break
+        if ahead and distance * _shrinking(trace) <= tol:
+            theta, converged, message = theta + step, True, CONVERGED
             break
         if len(trace) > maxiter:
             break
@@ -205,6 +212,12 @@ def _step(metric, memory, score: ndarray) -> ndarray:
     for (step, bend, curvature), share in zip(memory, reversed(shares), strict=True):
         out = out + (share - float(bend @ out) / curvature) * step
     return out
+
+
+def _shrinking(trace: list[tuple[float, float]]) -> float:
+    """What a step leaves of the squared length, the worse of the last two; infinite before three lengths are known."""
+    lengths = [decrement for _, decrement in trace[-3:]]
+    return max(lengths[2] / lengths[1], lengths[1] / lengths[0]) if len(lengths) == 3 else np.inf
 
 
 def _makes_no_progress(lengths: list[float]) -> bool:
