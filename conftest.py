@@ -10,6 +10,7 @@ import pytest
 
 # where a package is not installed, what needs it is left alone
 collect_ignore = [] if find_spec("sklearn") else ["glmclf/sklearn.py"]
+collect_ignore += [] if find_spec("matplotlib") else ["README.md"]
 
 
 @pytest.fixture(autouse=True)

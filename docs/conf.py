@@ -51,7 +51,7 @@ html_title = "glmclf"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "navbar_center": [],
     "navbar_persistent": ["search-button-field"],
     "footer_start": ["copyright"],

@@ -14,6 +14,7 @@ if not find_spec("matplotlib"):  # pages whose figures are drawn by what stands 
 WARNINGS = {  # of pages that show what is warned of
     "collinearity.md": "glmclf.errors.CollinearityWarning",
     "covariances.md": "glmclf.errors.InferenceWarning",
+    "index.md": "glmclf.errors.SeparationWarning",
     "separation.md": "glmclf.errors.SeparationWarning",
 }
 

@@ -12,9 +12,10 @@ matter once their grades on entry (GPA) and their score in an earlier test (TUCE
 # --------
 # One row a student; GRADE is 1 if the grade in the intermediate course was better than before.
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
-from glmclf import Logit, datasets
+from glmclf import Logit, datasets, plots
 
 spector = datasets.load("spector")
 print(spector.groupby("PSI")["GRADE"].agg(["count", "sum", "mean"]).round(3))
@@ -52,6 +53,12 @@ print(f"LR = {statistic:.4f} on {df:.0f} df, p = {pvalue:.5f}")
 student = pd.DataFrame({"GPA": [3.2, 3.2], "TUCE": [22, 22], "PSI": [0, 1]}, index=["without PSI", "with PSI"])
 chances = res.get_prediction(student).summary_frame()
 print(chances.round(4))
+
+# %%
+# The same over all grades on entry. The bands are wide: thirty-two students are few.
+
+plots.probabilities(res, "GPA", by="PSI", at={"TUCE": 22})
+plt.show()
 
 # %%
 # What if

@@ -12,9 +12,10 @@ a marriage, and its quality, go with the probability of any affair?
 # --------
 # ``affairs`` measures time; any amount above 0 is an affair.
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
-from glmclf import Probit, datasets
+from glmclf import Probit, datasets, plots
 
 fair = datasets.load("fair")
 print(f"{len(fair)} answers, {(fair['affairs'] > 0).mean():.1%} with an affair")
@@ -52,6 +53,12 @@ print(res.wald_test_terms())
 
 for rating in (1, 3, 5):
     print(f"rated {rating}: {res.predict(fair.assign(rate_marriage=rating)).mean():.4f}")
+
+# %%
+# The same over the years of the marriage, with 95 % intervals:
+
+plots.probabilities(res, "yrs_married", by={"rate_marriage": [1, 3, 5]})
+plt.show()
 
 # %%
 # A woman of 32, nine years married with two children, mildly religious, with a college degree and a white-collar

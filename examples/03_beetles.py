@@ -11,10 +11,11 @@ curve describes the dose and its effect, and which dose kills half of them?
 # --------
 # One row a group: counts, not beetles. The dose is the base-10 logarithm of the concentration in mg per litre.
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from glmclf import CLogLog, Logit, Probit, datasets
+from glmclf import CLogLog, Logit, Probit, datasets, plots
 
 beetles = datasets.load("beetles")
 print(beetles.assign(share=(beetles["killed"] / beetles["n"]).round(3)).to_string(index=False))
@@ -52,6 +53,18 @@ print(beetles[["dose", "n", "killed"]].join(expected.round(2)).to_string(index=F
 grid = pd.DataFrame({"dose": np.linspace(1.65, 1.90, 6)})
 curve = res.get_prediction(grid).summary_frame().set_index(grid["dose"].round(2))
 print(curve.round(4))
+
+# %%
+# The complementary log-log with its band, the logit dashed, and the eight groups:
+
+doses = np.linspace(beetles["dose"].min(), beetles["dose"].max(), 100)
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+plots.probabilities(res, "dose", ax=ax)
+ax.plot(doses, fits["Logit"].predict(pd.DataFrame({"dose": doses})), "--", color="0.4", label="logit")
+ax.plot(beetles["dose"], beetles["killed"] / beetles["n"], "o", color="black", clip_on=False, label="observed")
+ax.set(title="complementary log-log and logit", ylabel="share killed")
+ax.legend(loc="lower right", frameon=False)
+plt.show()
 
 # %%
 # The dose that kills half of them has the linear predictor log(log 2). Its standard error is by the delta method:

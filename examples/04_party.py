@@ -14,10 +14,11 @@ education and income go with party, among people of the same political leaning?
 # Party identification has seven levels; ``educ`` runs from 1 (grade school) to 7 (PhD), ``income`` over 24 classes
 # from under $3,000 to $105,000 and over, ``selfLR`` from 1 (extremely liberal) to 7 (extremely conservative).
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from statsmodels.datasets import anes96
 
-from glmclf import MNLogit
+from glmclf import MNLogit, plots
 
 pd.set_option("display.width", 110, "display.max_columns", 10)
 levels = ["strong Democrat", "weak Democrat", "leaning Democrat", "independent", "leaning Republican",
@@ -78,6 +79,8 @@ print(res.level_contrasts().xs("selfLR", level="regressor").round(4))
 leaning = {"liberal": 2, "moderate": 4, "conservative": 6}
 average = pd.DataFrame({name: res.predict(anes.assign(selfLR=x)).mean() for name, x in leaning.items()}).T
 print(average.round(3))
+plots.probabilities(res, "selfLR")
+plt.show()
 
 # %%
 # A moderate of 47 with some college, in the class of income that begins at $10,000 and in that from $50,000:

@@ -15,10 +15,11 @@ import itertools
 import pathlib
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from glmclf import LDA, QDA, MNLogit, NaiveBayes, datasets
+from glmclf import LDA, QDA, MNLogit, NaiveBayes, datasets, plots
 from glmclf.errors import InferenceWarning, PerfectSeparationError
 
 pd.set_option("display.width", 110, "display.max_columns", 10)
@@ -43,8 +44,8 @@ print(pd.concat({"LDA": lda.discriminant.params["male"], "se": lda.discriminant.
 # One covariance matrix for both sexes? Box's M (above) says no. Normal sizes? Of three species together they are
 # skewed, says Mardia's test. Independent measurements, as naive Bayes wants? The ladder shows what that costs.
 
-print(lda.mardia_test().round(4))
-print(lda.ladder()[["llf", "k_params", "aic", "bic", "llf_conditional", "error_loo"]].round(3))
+columns = ["llf", "k_params", "aic", "bic", "llf_conditional", "error_loo"]
+print(lda.mardia_test().round(4), lda.ladder()[columns].round(3), sep="\n")
 
 # %%
 # AIC wants QDA and BIC LDA; both condemn independence. Within a sex flippers, mass and length of the bill rise
@@ -66,7 +67,6 @@ print(lda.compare_conditional(logit))
 # ------------
 # The test that needs no theory: predict rows that the fit has not seen, ten times a tenth, divided in ten ways. The
 # score is the sum of log probabilities of the true sex, which punishes confident errors.
-
 
 def out_of_sample(formula, data, folds=10):
     """Log score and errors of each model on rows left out: mean and range, and range of differences from LDA."""
@@ -113,13 +113,11 @@ print(lda.get_prediction(new).summary_frame().round(3), logit.predict(new).round
 
 folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
 crabs = pd.read_csv(folder / "crabs.csv")
-formula = "sex ~ FL + RW + CL + CW + BD"
-lda, logit = (model.from_formula(formula, crabs).fit() for model in (LDA, MNLogit))
-print(lda.boxm_test().round(4))
-print(lda.ladder()[["llf", "k_params", "aic", "llf_conditional", "error_loo"]].round(3))
-print(lda.compare_conditional(logit))
+five = "FL + RW + CL + CW + BD"
+lda, logit = (model.from_formula(f"sex ~ {five}", crabs).fit() for model in (LDA, MNLogit))
+print(lda.boxm_test().round(4), lda.ladder()[columns].round(3), lda.compare_conditional(logit), sep="\n")
 warnings.simplefilter("ignore", InferenceWarning)  # the logit's, that some folds are all but separated
-print(found := out_of_sample(formula, crabs))
+print(found := out_of_sample(f"sex ~ {five}", crabs))
 
 # %%
 # The logit fits the crabs that it has seen best by far, significantly better than LDA. New crabs turn that round: the
@@ -131,12 +129,14 @@ print(found := out_of_sample(formula, crabs))
 # Of the four groups by colour and sex, the logit has no estimate at all. LDA has.
 
 crabs["group"] = crabs["sp"] + crabs["sex"]
-four = LDA.from_formula("group ~ FL + RW + CL + CW + BD", crabs).fit()
+four = LDA.from_formula(f"group ~ {five}", crabs).fit()
 try:
-    MNLogit.from_formula("group ~ FL + RW + CL + CW + BD", crabs).fit(separation="raise")
+    MNLogit.from_formula(f"group ~ {five}", crabs).fit(separation="raise")
 except ValueError as error:
     print(f"{type(error).__name__}: ... ({str(error).partition('infinite (')[2]}")
 print(four.error_rates().confusion["leave-one-out"])
+plots.canonical(four)
+plt.show()
 
 # %%
 # The sentence for the report

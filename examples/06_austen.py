@@ -17,9 +17,10 @@ after 1810?
 
 import pathlib
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
-from glmclf import NaiveBayes
+from glmclf import NaiveBayes, plots
 
 pd.set_option("display.width", 110, "display.max_columns", 12)
 folder = pathlib.Path("examples/data" if pathlib.Path("examples/data").is_dir() else "data")
@@ -61,6 +62,12 @@ robust = res.with_cov("HC0").discriminant
 ratios = discriminant.odds_ratios().xs("late", level="level").iloc[:, 0]
 print(pd.DataFrame({"late / early": ratios, "coef": discriminant.params["late"], "se": discriminant.bse["late"],
                     "robust se": robust.bse["late"]}).loc[telling].round(3))
+
+# %%
+# The ratios with their robust intervals: to the right words of the late novels, to the left those of the early ones.
+
+plots.coefficients(res.with_cov("HC0"), exponentiate=True, which=list(telling))
+plt.show()
 
 # %%
 # How sure may one be?

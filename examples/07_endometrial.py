@@ -15,9 +15,10 @@ one.
 import pathlib
 import warnings
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
-from glmclf import Logit, detect_separation
+from glmclf import Logit, detect_separation, plots
 
 here = pathlib.Path(__file__).parent if "__file__" in globals() else pathlib.Path()
 endometrial = pd.read_csv(here / "data" / "endometrial.csv")
@@ -62,6 +63,8 @@ firth, median = (model.fit(bias_reduction=kind) for kind in ("firth", "median"))
 print(pd.DataFrame({"ml": res.params, "firth": firth.params, "median": median.params}).round(3))
 print(firth.conf_int(method="profile").round(3))
 print(firth.anova().round(4))
+plots.coefficients({"maximum likelihood": res, "Firth": firth, "median": median}, drop=["Intercept"])
+plt.show()
 
 # %%
 # Probabilities of a woman with neovascularisation and average other values: the maximum likelihood one is 1, which 13

@@ -1,8 +1,16 @@
-"""Code in the documentation that is no `>>>` block (which pytest runs itself): Python, commands, printed summaries."""
+"""Code in the documentation that is no `>>>` block (which pytest runs itself): Python, commands, printed summaries.
 
+``python tests/test_docs.py`` draws the picture of the README anew.
+"""
+
+import doctest
 import html
+import pathlib
 import re
 import shlex
+
+import numpy as np
+import pytest
 
 import glmclf
 from glmclf import __main__ as command
@@ -141,8 +149,35 @@ def test_the_reference_lists_every_public_name(repository):
 
 
 def test_the_readme_names_files_that_are_there(repository):
-    """Without links, which would lead nowhere on the page of a package index."""
-    readme = pages(repository)["README.md"]
+    """Without links, which would lead nowhere on the page of a package index; one picture."""
+    picture = re.compile(r"^!\[.{30,}\]\(docs/images/spector\.svg\)$", re.M)
+    readme, pictures = picture.subn("", pages(repository)["README.md"])
+    assert pictures == 1
     named = re.findall(r"`((?:docs|examples|glmclf)/[\w./-]+|[A-Z]+\.(?:md|cff))`", readme)
     assert len(named) > 12 and all((repository / path).exists() for path in named), named
     assert not re.search(r"\]\((?!https?:)", readme)
+
+
+def picture_of_the_readme(repository):
+    """The figure that the code of the README leaves, and what its curves are, in words."""
+    names = {}
+    for example in doctest.DocTestParser().get_examples((repository / "README.md").read_text(encoding="utf-8")):
+        exec(example.source, names)
+    curves = {line.get_label(): np.round(line.get_ydata()[::7], 2).tolist() for line in names["fig"].axes[0].lines}
+    return names["fig"], "; ".join(f"{name}: {p}" for name, p in curves.items())
+
+
+def test_the_picture_of_the_readme_is_what_its_code_draws(repository):
+    pytest.importorskip("matplotlib")
+    kept = (repository / "docs/images/spector.svg").read_text(encoding="utf-8")
+    _, curves = picture_of_the_readme(repository)
+    assert curves.count(":") == 2 and f"<dc:description>{curves}</dc:description>" in kept
+
+
+if __name__ == "__main__":
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "README"
+    root = pathlib.Path(__file__).resolve().parent.parent
+    picture, drawn = picture_of_the_readme(root)
+    picture.savefig(root / "docs/images/spector.svg", metadata={"Date": None, "Description": drawn})

@@ -88,7 +88,7 @@ def roc(
             curves = {str(level): found.curve(level) for level in found.table.index}
     said = {name: f"AUC {_with_ends(curve, alpha, method)}" for name, curve in curves.items()}
     labels = list(said.values()) if len(curves) == 1 else [f"{name}\n{auc}" for name, auc in said.items()]
-    axes = layout.axes(ax, (SIZE[0] + layout.beside(labels), SIZE[1]))
+    axes = layout.axes(ax, SIZE)
     axes.plot([0, 1], [0, 1], color=layout.GREY, linewidth=1, linestyle="--", zorder=1)
     for i, (label, curve) in enumerate(zip(labels, curves.values())):
         points = curve.curve

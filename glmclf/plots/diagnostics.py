@@ -196,8 +196,7 @@ def residuals(
     z = res.resid_quantile(seed)
     x, name = _fitted(res) if against is None else _against(res, against)
     times = times_of(res.model._rows, res.model._frequency)
-    beside = layout.beside([marks.name(level) for level in labelling.levels(res)], 0) if labelling.levels(res) else 0.0
-    first, second, third = layout.several(ax, 3, (3 * layout.PANEL + beside, 3.6))
+    first, second, third = layout.several(ax, 3, (3 * layout.PANEL, 3.6))
     _trend(first, x if isinstance(x, pd.DataFrame) else x.repeat(times), z, name, ax is None)
     normal_plot(second, z, alpha, ax is None)
     _binned(third, res, bins, alpha, ax is None)

@@ -318,7 +318,6 @@ def _draw(
     keys = list(dict.fromkeys(name for one in series for name in one))
     columns, wide = min(len(series), 4), 4.2 if len(series) == 1 else 2.7
     gutter = layout.LETTER * max(len(line) for label in labels for line in label.split("\n")) + 0.4
-    gutter += layout.beside(keys, 0) if len(keys) > 1 else 0.0
     axes = layout.several(
         ax, len(series), (gutter + wide * columns, (total + 1.2) * -(-len(series) // columns)), columns
     )

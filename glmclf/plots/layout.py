@@ -219,7 +219,7 @@ def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | 
 
 
 def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str | None = None) -> None:
-    """Draw the legend: inside if it has few lines or the Axes are a user's, else to the right of the Axes.
+    """Draw the legend: inside if it has few lines or the Axes are a user's, else outside, in a figure that grows.
 
     Parameters
     ----------
@@ -237,8 +237,7 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     options: dict[str, Any] = {"title": title, "title_fontsize": size}
     if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
         text, shrunk = _best_fit(labels, (LEGEND_CHARACTERS,), size, (np.inf, inches(ax)[1]))
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
-        key_of(ax, handles, text, fontsize=shrunk, **(place | options))
+        key_of(ax, handles, text, fontsize=shrunk, frameon=False, **(_outside(ax, text) | options))
         return
     across, tall = inches(ax)
     room = 0.75 * across, 0.75 * tall
@@ -249,6 +248,21 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
     found = key_of(ax, handles, text, fontsize=shrunk, **({"loc": inside} | options))
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
+
+
+def _outside(ax: Axes, labels: Sequence[str]) -> dict[str, Any]:
+    """Place of a legend in a figure of ours, which grows by it: below its only Axes if a row fits, else beside."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure, lines = figure_of(ax), "\n".join(labels).split("\n")
+    row = sum(LETTER * len(line) + 0.6 for line in lines)
+    if len(figure.axes) == 1 and len(lines) == len(labels) and row < inches(ax)[0]:
+        figure.set_figheight(figure.get_figheight() + 0.35)
+        names = ScaledTranslation(0.0, -0.32 - 0.2 * (1 + ax.get_xlabel().count("\n")), figure.dpi_scale_trans)
+        return {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + names,
+                "ncols": len(labels), "borderaxespad": 0.0}  # fmt: skip
+    figure.set_figwidth(figure.get_figwidth() + 0.9 * LETTER * max(map(len, lines)) + 0.7)
+    return {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 
 
 def named(words: Any) -> str:
@@ -270,14 +284,6 @@ def shortened(label: str, most: int = 20) -> str:
     name, *rest = label.split("\n")
     name = name if len(name) <= most else f"{name[: most // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(most // 2) + 1 :]}"
     return "\n".join([name, *rest])
-
-
-def beside(labels: Sequence[str], most: int = 6) -> float:
-    """Inches that `legend` takes to the right of the Axes, of a figure of ours."""
-    if sum(1 + wrapped(label).count("\n") for label in labels) <= most:
-        return 0.0
-    lines = [line for label in labels for line in wrapped(label, LEGEND_CHARACTERS).split("\n")]
-    return 0.7 + 0.9 * LETTER * max(map(len, lines))
 
 
 def _best_fit(
@@ -318,15 +324,21 @@ def row_labels(
 
 
 def log_axis(axis: Any, low: float, high: float) -> None:
-    """Set ticks of a log axis as plain numbers, at 1, 2 and 5 times powers of ten where there is room."""
+    """Set ticks of a log axis as plain numbers: 1, 2 and 5 times powers of ten, fewer or more where these are."""
     from matplotlib import ticker
 
     decades = np.log10(high / low) if 0 < low < high < np.inf else 1.0
-    axis.set_major_locator(
-        ticker.LogLocator(subs=(1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,))
-    )
+    subs = (1.0, 2.0, 5.0) if 3 * decades <= 0.7 * axis.get_tick_space() else (1.0,)
+    axis.set_major_locator(_few(axis) if decades < 0.8 else ticker.LogLocator(subs=subs))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: with_minus(value)))
     axis.set_minor_locator(ticker.NullLocator())
+
+
+def _few(axis: Any) -> Any:
+    """Locator of a log axis that is too short for powers of ten and their multiples."""
+    from matplotlib import ticker
+
+    return ticker.MaxNLocator(nbins=int(np.clip(axis.get_tick_space() - 1, 2, 6)), steps=[1, 2, 5, 10])
 
 
 def height(labels: Sequence[str], least: float = 2.0) -> float:

@@ -126,8 +126,7 @@ def probabilities(
     wide = side + (1.0 if not found.points else min(4.0, 0.3 * len(found.x)))
     y = labelling.probability(res, None if len(found.levels) != 1 else found.levels[0])
     names = titles if not several else [str(labelling.plain(level)) for level in found.levels]
-    beside = layout.beside(names, 0) if any(names) else 0.0
-    size = (wide * columns + beside, side * -(-len(panels) // columns))
+    size = (wide * columns, side * -(-len(panels) // columns))
     axes = layout.several(ax, len(panels), size, columns)
     for i, (panel, part) in enumerate(zip(axes, panels)):
         _panel(panel, part, names if several or by is not None else [""], stacked)

@@ -219,10 +219,15 @@ def test_gaps_of_a_separated_fit():
     assert words(groups.figure).count("NaN") == np.isnan(points(groups)[:, 1]).sum() == 1
 
 
-def test_legends_of_intervals_stand_beside(mnlogit):
+def test_legends_of_intervals_stand_outside(mnlogit):
+    """Below the axis where a row has room, else beside the axes."""
     fig = plots.probabilities(mnlogit, "sex")
     fig.draw_without_rendering()
-    assert fig.axes[0].get_legend().get_window_extent().x0 > fig.axes[0].get_window_extent().x1
+    legend, named = fig.axes[0].get_legend().get_window_extent(), fig.axes[0].xaxis.label.get_window_extent()
+    assert 0 <= legend.y0 < legend.y1 <= named.y0 and not crowded(fig)
+    panels = plots.probabilities(mnlogit, "body_mass_g", by="sex")
+    panels.draw_without_rendering()
+    assert panels.axes[1].get_legend().get_window_extent().x0 > panels.axes[1].get_window_extent().x1
 
 
 def test_unknown_levels(mnlogit):
