@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
@@ -14,6 +16,27 @@ F = TypeVar("F", bound=Callable[..., Any])
 NO_NUMBERS = (bool, np.timedelta64)  # subclasses of int and of numpy's integers all the same
 NO_PLACE = sys.maxsize
 MAY_BE_NONE = {"bool": False, bool: False, "bool | None": True, bool | None: True}  # by annotation of an option
+
+# Names that options of the same meaning have in other methods and packages.
+SAME_OPTIONS = (
+    ("by", "over", "groups", "group"),
+    ("at", "atexog", "grid"),
+    ("newdata", "data", "exog", "X"),
+    ("adjust", "method", "adjustment"),
+    ("contrast", "comparison", "contrasts"),
+    ("which", "type", "kind", "scale"),
+    ("variables", "variable", "term_name"),
+    ("seed", "random_state", "rng"),
+    ("reps", "n_boot", "nboot", "n_bootstraps"),
+    ("vcov", "cov_type"),
+    ("exponentiate", "exp", "eform"),
+    ("folds", "cv", "n_splits"),
+    ("bins", "n_bins", "groups"),
+    ("weights", "sample_weight", "sampling_weights", "wts"),
+    ("r_matrix", "hypothesis"),
+    ("n", "size", "nsim"),
+)
+LEVELS_OF_CONFIDENCE = ("level", "conf_level", "confidence_level", "confidence", "ci")
 
 
 def is_whole(value: Any, least: float = -np.inf) -> bool:
@@ -82,6 +105,51 @@ def check_truths(options: Iterable[TruthOption], args: Sequence[Any], keywords: 
             check_truth(name, keywords[name], optional)
         elif place < len(args):
             check_truth(name, args[place], optional)
+
+
+def keyword_options(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Names of the keywords that a function takes; None where it takes any."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
+        return None
+    return frozenset(code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount])
+
+
+def check_keywords(function: str, known: frozenset[str] | None, keywords: Mapping[str, Any]) -> None:
+    """Raise TypeError for a keyword that a function does not take, naming the one that was meant.
+
+    Examples
+    --------
+    >>> from glmclf.checks import check_keywords
+    >>> check_keywords("predictions", frozenset(["self", "at", "by"]), {"over": "g"})
+    Traceback (most recent call last):
+        ...
+    TypeError: predictions() got an unexpected keyword argument 'over': it is by= here
+    """
+    if known is None or known.issuperset(keywords):
+        return
+    name = next(name for name in keywords if name not in known)
+    options = [*dict.fromkeys(option for some in SAME_OPTIONS if name in some for option in some if option in known)]
+    near = difflib.get_close_matches(name, known - {"self"}, n=1, cutoff=0.75)
+    if name in LEVELS_OF_CONFIDENCE and "alpha" in known:
+        hint = ": it is alpha= here, one minus the level"
+    elif near:
+        hint = f": did you mean {near[0]}=?"
+    else:
+        hint = f": it is {' or '.join(f'{option}=' for option in options)} here" if options else ""
+    raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def keywords_checked(function: F) -> F:
+    """Decorate a method of an answer so that `check_keywords` looks at its keywords."""
+    known = keyword_options(function)
+
+    @functools.wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        check_keywords(function.__name__, known, keywords)
+        return function(*args, **keywords)
+
+    return cast(F, checked)
 
 
 def true_or_false(function: F) -> F:

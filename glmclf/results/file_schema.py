@@ -164,6 +164,9 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
         numbers(f"fit.{name}", fit[name], (p,))
     if numbers("fit.shift", fit.get("shift", [])).ndim != 1:
         raise FieldError("fit.shift", "is not an array of one dimension")
+    basis = fit.get("basis")
+    if isinstance(basis, Mapping):
+        _check_basis(basis, p)
     _check_variances("fit.information", _matrix("fit.information", fit["information"], (p, p)))
     numbers("fit.value", fit["value"], ())
     if not is_truth(fit["converged"]):
@@ -246,6 +249,15 @@ def _check_facts(stored: Mapping[str, Any]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of fields
+def _check_basis(basis: Mapping[str, Any], p: int) -> None:
+    """Raise FieldError for means by level that are not those of columns of the design."""
+    k = int(numbers("fit.basis.size", basis["size"], ()))
+    means = numbers("fit.basis.means", basis["means"])
+    places = [numbers(f"fit.basis.{name}", basis[name], means.shape) for name in ("rows", "columns")]
+    if k < 1 or p % k or any(((at < 0) | (at >= k) | (at % 1 != 0)).any() for at in places):
+        raise FieldError("fit.basis", "has places of columns that are none")
+
+
 def numbers(
     field: str, value: Any, shape: tuple[int, ...] | None = None, *, unknown: bool = False, infinite: bool = False
 ) -> ndarray:

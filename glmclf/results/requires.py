@@ -11,7 +11,7 @@ from types import FrameType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from glmclf import registry
-from glmclf.checks import check_truths, truth_options
+from glmclf.checks import check_keywords, check_truths, keyword_options, truth_options
 from glmclf.core.likelihood.links import RELATIVE_RISK, LogitLink
 from glmclf.core.rows.asked import ASKED, asking, spelled
 from glmclf.core.rows.streamed import RowsElsewhereError, rows_removed
@@ -431,10 +431,11 @@ def requires(*needs: Needs) -> Callable[[F], F]:
         if not inspect.isfunction(method):
             raise TypeError(f"@requires stands directly above the def, not above {type(method).__name__}")
         name = method.__name__
-        checks, options = tuple(_checks(name, needs)), truth_options(method)
+        checks, options, keywords = tuple(_checks(name, needs)), truth_options(method), keyword_options(method)
 
         @functools.wraps(method)
         def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            check_keywords(name, keywords, kwargs)
             if ASKED.get() is None:
                 with asking(type(self), name):
                     return checked(self, *args, **kwargs)

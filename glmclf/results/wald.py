@@ -245,7 +245,8 @@ class WaldInference:
         Parameters
         ----------
         r_matrix : str, list of str, array_like or (R, q)
-            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both.
+            ``"x1 = x2"``, ``"x1 = 0, x2 = 1"``; a (J, p) matrix with q = 0; or both, q a value a row, or a number for
+            all of them.
         use_t : bool, optional
             Student's t instead of the normal distribution, with df_resid degrees of freedom, or clusters - 1.
 

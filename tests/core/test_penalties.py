@@ -13,6 +13,7 @@ from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation,
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.numerics.folds import deal
 from glmclf.core.penalised import problem as penalised
+from glmclf.core.penalised import proximal
 from glmclf.core.penalised.problem import ClassCoding, LazyCovariance, Penalty, Problem
 from glmclf.core.penalised.proximal import Ridge, kkt_violations, largest_lasso, proximal_newton
 from glmclf.core.rows.blocks import Blocks
@@ -308,3 +309,22 @@ def test_a_singular_information_asked_for_late_is_named_each_time():
         with pytest.raises(EstimationError, match="Raise alpha"):
             _ = spread.V
     assert not spread.shares_known
+
+
+@pytest.mark.parametrize("L1_wt", [0.001, 0.5])
+def test_signs_are_settled_with_few_factors(monkeypatch, L1_wt):
+    """A step costs factors of the information: about as many as a ridge has where that is most of the penalty."""
+    from glmclf import Logit
+
+    rng, made = np.random.default_rng(0), []
+    X = rng.normal(size=(150, 300))
+    y = (X[:, :30].sum(axis=1) + rng.normal(size=150) > 0).astype(int)
+
+    class Counted(proximal.CholeskyFactor):
+        def __init__(self, A):
+            made.append(len(A))
+            super().__init__(A)
+
+    monkeypatch.setattr(proximal, "CholeskyFactor", Counted)
+    res = Logit(y, np.column_stack([np.ones(150), X])).fit_regularized(alpha=0.01, L1_wt=L1_wt)
+    assert res.converged and len(made) <= {0.001: 40, 0.5: 160}[L1_wt]

@@ -300,3 +300,32 @@ def test_a_context_copied_during_a_call_keeps_no_data():
     del model, res
     gc.collect()
     assert contexts and gone() is None
+
+
+@pytest.mark.parametrize(
+    "method, keyword, hint",
+    [
+        ("predictions", "over", "it is by= here"),
+        ("contrasts", "over", "it is by= here"),
+        ("get_margeff", "by", "it is over= here"),
+        ("predictions", "atexog", "it is at= here"),
+        ("get_margeff", "atexo", "did you mean atexog="),
+        ("conf_int", "level", "alpha= here, one minus the level"),
+        ("t_test_pairwise", "adjust", "it is method= here"),
+        ("predict", "nonsense", "$"),
+    ],
+)
+def test_keywords_of_other_methods_are_named(method, keyword, hint):
+    res = Logit.from_formula("GRADE ~ GPA + PSI", datasets.load("spector")).fit()
+    with pytest.raises(TypeError, match=rf"{method}\(\) got an unexpected keyword argument '{keyword}'.*{hint}"):
+        getattr(res, method)(**{keyword: "PSI"})
+    with pytest.raises(TypeError, match="it is by= here"):
+        res.get_margeff(over="PSI").contrasts(over="PSI")
+
+
+def test_a_column_of_the_offset_is_set_by_at():
+    data = datasets.load("spector").assign(hours=2.0)
+    res = Logit.from_formula("GRADE ~ GPA", data, offset="np.log(hours)").fit()
+    with pytest.raises(DataError, match='"hours" is the offset, or a column of it, .* set it by at='):
+        res.predictions({"hours": [1, 2]})
+    assert len(res.predictions(at={"hours": [1, 2]}).predicted) == 2

@@ -31,8 +31,9 @@ MIN_SIGN_ROUNDS = 500  # rounds of the search for signs, and ten more for each c
 MAX_PROXIMAL_HALVINGS = 50  # lengths of one step that are tried
 ROUNDING_STEP2 = 1e-8  # squared step that is rounding where it has not shrunk for PROXIMAL_PATIENCE steps
 PROXIMAL_PATIENCE = 4  # steps
-MIN_COST_TO_KEEP = 2.0  # cost of a pass with the information, in passes for the gradient, for it to be kept
+MIN_COST_TO_KEEP = 2.0  # cost of a pass with the information, in steps without a new one, for it to be kept
 STEPS_OF_NEW = 3  # steps that a new information takes to a maximum
+ROWS_OF_FACTOR = 20.0  # squared coefficients over rows times this: factors of a step, in passes for the gradient
 TIED_PIVOT2 = 1e-13  # squared pivot of the scaled information below which columns with coefficients repeat each other
 
 
@@ -99,7 +100,7 @@ def proximal_newton(
     Each step minimises the quadratic model of the objective plus the absolute values on the (p, p) information, then
     is halved until the penalised value rises (Lee, Sun & Saunders 2014, SIAM Journal on Optimization 24). With a
     lasso an information is kept for the next steps, which need gradients alone, while these shrink so fast that a new
-    one costs more.
+    one costs more, the factors of each step counted.
 
     Parameters
     ----------
@@ -129,7 +130,8 @@ def proximal_newton(
     """
     tol = PROXIMAL_TOL if tol is None else tol
     # a stream's time is that of reading, whatever is made of it
-    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP and not objective.blocks.streamed
+    step_cost = 1.0 + len(start) ** 2 / (ROWS_OF_FACTOR * max(objective.blocks.n, 1))
+    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP * step_cost and not objective.blocks.streamed
     evaluate = partial(DeferredEvaluation.at if kept else _evaluated, objective)
     theta = np.array(start, dtype=float)
     e, held = evaluate(theta), held or HeldInformation()
@@ -139,7 +141,7 @@ def proximal_newton(
         H = H if kept else e.information
         new, before = _minimise_model(H, e.score, lasso, theta), length
         length = _squared_length(new - theta, H)
-        if _steps_to_come(length, before, tol * objective.unit) > objective.cost + STEPS_OF_NEW:
+        if kept and _steps_to_come(length, before, tol * objective.unit) > objective.cost / step_cost + STEPS_OF_NEW:
             H = e.information
             new = _minimise_model(H, e.score, lasso, theta)
             length = _squared_length(new - theta, H)
@@ -194,9 +196,10 @@ def _steps_to_come(length: float, before: float, tol: float) -> float:
 def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> ndarray:
     """Minimum of the quadratic model: argmin over b of (b - theta)'H(b - theta)/2 - s'(b - theta) + sum lasso |b|.
 
-    With the signs of b the rest is linear. Where its solution has other signs, b goes to the best point on the way;
-    where it has the same, coefficients at 0 that should not be are moved one by one (Lee, Battle, Raina & Ng 2007,
-    feature-sign search). Every round lowers the model, and there are finitely many signs.
+    With the signs of b the rest is linear. Where its solution has other signs, b goes to the solution with 0 for these
+    or, if that is lower, to the best point on the way; where it has the same, coefficients at 0 that should not be are
+    moved one by one (Lee, Battle, Raina & Ng 2007, feature-sign search). Every round lowers the model, and there are
+    finitely many signs.
     """
     b = theta.copy()
 
@@ -212,7 +215,7 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
                 return b
             b = untied
         elif (new * b < 0)[lasso > 0].any():
-            b = _best_between(H, gradient_at(b), lasso, b, new)
+            b = _lowest(H, gradient_at(b), lasso, b, new)
         else:
             b, gradient = new, gradient_at(new)
             wrong = np.flatnonzero((b == 0) & (np.abs(gradient) > lasso * (1 + 1e-12)) & (lasso > 0))
@@ -251,6 +254,17 @@ def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: nd
         return None
     new[A] = b[A] - factor.solve(gradient[A] + lasso[A] * np.sign(b[A]))
     return new
+
+
+def _lowest(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new: ndarray) -> ndarray:
+    """The lower of two points towards `new`: the best one on the way, and `new` with 0 where signs differ.
+
+    Where few columns lean on each other, as with a strong ridge, many signs are settled at a time.
+    """
+    points = [_best_between(H, gradient, lasso, b, new), np.where((new * b < 0) & (lasso > 0), 0.0, new)]
+    steps = [point - b for point in points]
+    values = [gradient @ d + 0.5 * d @ H @ d + lasso @ np.abs(b + d) for d in steps]
+    return points[int(values[1] < values[0])]
 
 
 def _best_between(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new: ndarray) -> ndarray:

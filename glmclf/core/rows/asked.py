@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from glmclf.caching import cached_property
-from glmclf.checks import check_truths, truth_options
+from glmclf.checks import check_keywords, check_truths, keyword_options, keywords_checked, truth_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
@@ -56,7 +56,7 @@ def under_usual_errors(cls: type[C]) -> type[C]:
         if name.startswith("_"):
             continue
         if inspect.isfunction(member):
-            setattr(cls, name, usual(member))
+            setattr(cls, name, usual(keywords_checked(member)))
         elif isinstance(member, property):
             setattr(cls, name, property(usual(member.fget), doc=member.__doc__))  # type: ignore[type-var]
         elif isinstance(member, cached_property):
@@ -80,10 +80,11 @@ def named(method: F) -> F:
     Of several that call one another it is the one that the user called. Its options that are True or False take
     nothing else.
     """
-    name, options = method.__name__, truth_options(method)
+    name, options, keywords = method.__name__, truth_options(method), keyword_options(method)
 
     @functools.wraps(method)
     def known(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_keywords(name, keywords, kwargs)
         check_truths(options, (self, *args), kwargs)
         if ASKED.get() is not None:
             return method(self, *args, **kwargs)

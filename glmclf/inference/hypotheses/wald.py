@@ -378,12 +378,13 @@ def constraints(R, q, p: int) -> tuple[ndarray, ndarray]:
     R = np.atleast_2d(np.asarray(R, dtype=float))
     if R.ndim != 2 or R.shape[1] != p or not len(R):
         raise ValueError(f"the hypothesis matrix has shape {R.shape}: give one column for each of the {p} coefficients")
-    q = np.zeros(len(R)) if q is None else np.asarray(q, dtype=float).ravel()
-    if q.size not in (1, len(R)):
+    q = np.zeros(len(R)) if q is None else np.asarray(q, dtype=float)
+    q = np.full(len(R), float(q)) if q.ndim == 0 else q.ravel()
+    if q.size != len(R):
         raise ValueError(f"{q.size} right-hand sides for {len(R)} hypotheses: give one for each, or a single number")
     if not (np.isfinite(R).all() and np.isfinite(q).all()):
         raise ValueError("the hypothesis R b = q has a NaN or infinite entry: give finite numbers")
-    return R, np.broadcast_to(q, len(R)).copy()
+    return R, q.copy()
 
 
 def linear_restrictions(R: ndarray, q: ndarray) -> tuple[ndarray, ndarray]:

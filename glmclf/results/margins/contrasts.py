@@ -95,7 +95,8 @@ class RowTests(FrameShown):
         ----------
         r_matrix : str, list of str, array_like or (R, q)
             The rows are b0, b1, ... in the order of `summary_frame`: ``"b1 - b0 = 0"``, ``"b3 - b2 = b1 - b0"``; or a
-            matrix with a column for each row. Of ratios it is about their logs.
+            matrix R with a column for each row, or (R, q), q a value a row of R or a number for all. Of ratios it is
+            about their logs.
 
         Returns
         -------

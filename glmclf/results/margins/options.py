@@ -91,10 +91,10 @@ class Settings:
         observed, groups = rows_to_average(source, newdata, weights), None
         if over is not None and isinstance(observed, RowsInParts):
             observed, groups = observed.by(over)
-        elif over is not None:
+        elif over is not None and isinstance(observed, ObservedRows):
             columns = _group_columns(source, over, newdata)
-            observed.codes, groups = CrossedGroups.found(columns)
-            observed.groups = len(groups.labels)
+            codes, groups = CrossedGroups.found(columns)
+            observed = observed.in_groups(codes, len(groups.labels))
         given = dict(at) if isinstance(at, Mapping) else {}
         grid = _grid(source, {**given, **dict(atexog or {})})
         self = cls(observed, grid, at if isinstance(at, str) else "observed", equal)

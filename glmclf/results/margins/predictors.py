@@ -109,6 +109,8 @@ class LinearPredictors:
         known = self.variables
         if name in known:
             return name
+        if name in (self.offset_name, *self.offset_columns):
+            raise DataError(f'"{name}" is the offset, or a column of it, and no variable of the model: set it by at=')
         hint = close_to(str(name), known)
         made = [code for code in getattr(self.design, "xnames", []) if code == name]
         more = " It is a column of the design; margins are by variable." if made else ""

@@ -275,6 +275,11 @@ class ObservedRows(RowsInMemory):
         self.source, self.table, self.weights, self.trials = source, table, weights, trials
         self.offset, self.fitted, self.frequency, self.groups = offset, fitted, frequency, 1
         self.codes: ndarray | None = None
+        self.used: ndarray | None = None  # mask of the rows of a table that these are, where some have no weight
+
+    def in_groups(self, codes: ndarray, groups: int) -> Self:
+        """A copy in groups, from the group of each row of the table."""
+        return self._changed(codes=codes if self.used is None else codes[self.used], groups=groups)
 
     def _changed(self, **changes: Any) -> Self:
         other = copy.copy(self)
@@ -302,6 +307,8 @@ class ObservedRows(RowsInMemory):
     def complete(self, slopes: list[str]) -> ndarray:
         """Mask of the rows that have a weight and all variables of the model and of the slopes."""
         there = ~np.isnan(self.weights)
+        if not len(there):
+            return there
         for name in slopes:
             there &= self.table[name].notna().to_numpy()
         if self.offset is not None:
@@ -450,7 +457,12 @@ def rows_of_fit(
 
         frame = source.as_table(newdata)
         ((name, values),) = read_extras(computed_beside(weights, frame), frame, None).items()
-        return ObservedRows(source, table, values, offset, frequency=name == "freq_weights")
+        missing = np.isnan(values)
+        if missing.any():
+            source._say(f"rows of newdata= whose {name}= is missing are not in the averages")
+        rows = ObservedRows(source, table, values, offset, frequency=name == "freq_weights")
+        used = (values != 0) & ~missing
+        return rows if used.all() else rows.subset(used)._changed(used=used)
     r = model._rows
     w = np.ones(len(r)) if r.weights is None else np.asarray(r.weights, dtype=float)
     w = w if r.trials is None else w * r.trials
@@ -578,7 +590,7 @@ class RowsInParts:
 
         def grouped(rows: ObservedRows, beside: pd.DataFrame | None) -> ObservedRows:
             assert beside is not None
-            return rows._changed(codes=groups.codes(beside), groups=count)
+            return rows.in_groups(groups.codes(beside), count)
 
         return self._then(grouped, groups=count, _over=names), groups
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
@@ -78,7 +79,7 @@ class FitState:
         return self.estimate.fit.evaluation.value
 
     @property
-    def basis(self) -> ndarray | None:
+    def basis(self) -> Any:
         """Basis of the fit's coordinates; None where they are those of X."""
         return self.estimate.basis
 
@@ -210,7 +211,7 @@ class FitState:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if isinstance(V, SymmetricMatrix):
-            return self._of_levels(V)
+            return self._of_levels(covariance_from_basis(basis, V))
         if basis is not None:
             V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
@@ -286,7 +287,7 @@ class FitState:
             "gamma": fit.theta,
             "shift": self.shift,
             "inner": self.inner if self.shift.any() else None,
-            "basis": found.basis,
+            "basis": found.basis.to_record() if isinstance(found.basis, LevelCentring) else found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
             "information": record_of(fit.evaluation.information),
@@ -308,7 +309,8 @@ class FitState:
         evaluation = Evaluation(f["value"], f["score"], matrix_of(f["information"]))
         fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
-        found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
+        basis = LevelCentring.of_record(f["basis"]) if isinstance(f["basis"], Mapping) else f["basis"]
+        found = cls._kind_of_estimate(stored, cone)(fit, basis, omitted=omitted, exact=f.get("exact"))
         state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
         if "shift" in f:
             state = replace(state, coordinates=state.coordinates.shifted(f["shift"]))

@@ -205,3 +205,15 @@ def test_the_base_level_has_no_parameters():
     with pytest.raises(ValueError, match="parameters are") as caught:
         res.wald_test("y4_x = 0")
     assert "base level" not in str(caught.value)
+
+
+def test_a_list_of_one_value_stands_for_one_row():
+    """As in statsmodels, which refuses it beside several; a number is that of all rows, in every table of estimates."""
+    data = pd.DataFrame({"y": np.resize([0, 1, 1, 0, 1], 60), "x": np.sin(np.arange(60.0) ** 2)})
+    res = glmclf.Logit.from_formula("y ~ x", data).fit()
+    for tested in (res, res.predictions({"x": [0, 1]})):
+        for test in (tested.t_test, tested.wald_test):
+            with pytest.raises(ValueError, match="1 right-hand sides for 2 hypotheses"):
+                test((np.eye(2), [0.5]))
+        same = tested.t_test((np.eye(2), [0.5, 0.5]))
+        np.testing.assert_array_equal(tested.t_test((np.eye(2), 0.5)).statistic, same.statistic)

@@ -100,9 +100,8 @@ def test_rows_without_a_weight():
     holed = NEW.assign(w=NEW.w.where(NEW.index > 4), x=NEW.x.where((NEW.index != 30) & (NEW.w > 0)))
     left = NEW.assign(w=NEW.w.where((NEW.index > 4) & (NEW.index != 30), 0.0))
     known = res.predictions(newdata=left, weights="w").summary_frame()
-    lost = int((holed.x.isna() & (holed.w > 0) | holed.w.isna()).sum())
     for rows in (holed, lambda: iter([holed[:9], holed[9:]])):
-        with pytest.warns(DataWarning, match=f"^{lost} rows that lack a value the model needs"):
+        with pytest.warns(DataWarning, match="^rows of newdata= whose weights= is missing"):
             assert_allclose(res.predictions(newdata=rows, weights="w").summary_frame(), known, rtol=1e-10)
     none = NEW.assign(w=NEW.w.where(NEW.g != "b", 0.0))
     with pytest.warns(InferenceWarning, match='is left of g "b": NaN'):
@@ -132,3 +131,27 @@ def test_refusals():
             res.get_margeff(at, freq_weights="f")
     with pytest.raises(ValueError, match='"proportional" or "equal", or weights of the rows of newdata='):
         res.predictions(weights="w")
+
+
+def test_rows_of_weight_0_are_not_read():
+    """Nothing is asked of them: their levels may be unknown, and the averages are those of the other rows."""
+    new = NEW.assign(w=NEW.w.where(NEW.index > 3, 0.0), g=NEW.g.where(NEW.index > 3, "unknown"))
+    rest, res, options = new[4:], fitted("Logit"), {"weights": "w", "vcov": "unconditional"}
+    for ask in (
+        lambda rows, **more: res.get_margeff(over="c", newdata=rows, **options, **more),
+        lambda rows, **more: res.predictions("g", by=rows.c.to_numpy(), newdata=rows, **options, **more),
+        lambda rows, **more: res.get_margeff("mean", newdata=rows, weights="w", **more),
+    ):
+        assert_allclose(ask(new).summary_frame(), ask(rest).summary_frame(), rtol=1e-12)
+    found = res.predictions(by="c", newdata=lambda: iter([new[:4], new[4:9], new[9:]]), freq_weights="f*(w>0)")
+    plain = res.predictions(by="c", newdata=rest, freq_weights="f*(w>0)")
+    assert_allclose(found.summary_frame(), plain.summary_frame(), rtol=1e-10)
+    with pytest.raises(DataError, match="and a weight, is left"):
+        res.predictions(newdata=new[:4], weights="w")
+
+
+def test_weights_that_are_missing_are_said_to_be():
+    new = NEW.assign(w=NEW.w.where(NEW.index > 3))
+    with pytest.warns(DataWarning, match="^rows of newdata= whose weights= is missing"):
+        found = fitted("Logit").predictions(newdata=new, weights="w")
+    assert_allclose(found.predicted, fitted("Logit").predictions(newdata=new[4:], weights="w").predicted, rtol=1e-12)
