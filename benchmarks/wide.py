@@ -156,7 +156,7 @@ def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, A
     return problem
 
 
-def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
+def dense(n: int, k: int, correlation: float = 0.0) -> Callable[[int], dict[str, Any]]:
     """Problem of a Logit of normal numbers in an array, whose rows, or whose columns, lie side by side."""
 
     def problem(turns: int) -> dict[str, Any]:
@@ -164,7 +164,8 @@ def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
         from sklearn.linear_model import LogisticRegression
 
         generator = np.random.default_rng(0)
-        X = generator.normal(size=(n, k))
+        X = np.sqrt(1.0 - correlation) * generator.normal(size=(n, k))
+        X += np.sqrt(correlation) * generator.normal(size=(n, 1))
         X[:, 0] = 1.0
         b = generator.normal(size=k) / np.sqrt(k)
         y = (generator.random(n) < 1 / (1 + np.exp(-X @ b))).astype(float)
@@ -187,13 +188,14 @@ def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
             e = objective(theta)
             return float(np.sqrt(e.score @ e.factor.solve(e.score)))
 
-        return measure(f"Logit, {n:,} x {k}, model and fit", programs, distance, turns)
+        words = f", columns correlated by {correlation}" if correlation else ""
+        return measure(f"Logit, {n:,} x {k}{words}", programs, distance, turns)
 
     return problem
 
 
 PROBLEMS = (
-    *(dense(*size) for size in ((200_000, 100), (50_000, 200), (1_000_000, 20), (2_000, 50))),
+    *(dense(*of) for of in ((200_000, 100), (200_000, 100, 0.5), (50_000, 200), (1_000_000, 20), (2_000, 50))),
     sparse_counts,
     lasso_path,
     ridge_of_words,
