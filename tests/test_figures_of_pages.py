@@ -1,4 +1,4 @@
-"""Figures that the code of a page leaves, as the site shows them (docs/_ext/figures.py); where sphinx is installed."""
+"""Figures that the code of a page leaves, as the site shows them (docs/_ext/figure_of.py); where sphinx is installed."""
 
 import io
 import re
@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("myst_parser")
 
-CONF = 'import sys\nsys.path.insert(0, {folder!r})\nextensions = ["myst_parser", "figures"]\nproject = "page"\n'
+CONF = 'import sys\nsys.path.insert(0, {folder!r})\nextensions = ["myst_parser", "figure_of"]\nproject = "page"\n'
 BLOCK = """
 ```pycon
 >>> from matplotlib.figure import Figure
