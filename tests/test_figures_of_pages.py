@@ -1,4 +1,4 @@
-"""Figures that the code of a page leaves, as the site shows them (docs/_ext/figure_of.py); where sphinx is installed."""
+"""Figures that the code of a page leaves, as the site shows them (docs/_ext/figure_of.py); where sphinx is there."""
 
 import io
 import re
