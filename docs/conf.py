@@ -39,6 +39,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "remove_config_comments": True,
     "min_reported_time": 1e9,
     "image_scrapers": ("figures",),
     "reset_modules": ("matplotlib",),

@@ -405,19 +405,18 @@ def in_basis(
     if not refine and opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         return basis, objective, own, opening
     refuse_empty_columns(given, opening.information)
-    if expands(given.blocks):
-        basis = triangular_factor(given.blocks)
-        combinations = dependencies(basis, roundings(given.blocks))
-        objective, own = given.rotated(basis, refine), into_basis(basis, start)
-        opening = opening if combinations else objective(own)
-    elif refine:
+    wide = not expands(given.blocks)
+    if wide and refine:
         raise NotImplementedError(
             f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
         )
-    else:
-        combinations = level_dependencies(given.blocks)
+    triangular: Any = None if wide else triangular_factor(given.blocks)
+    combinations = level_dependencies(given.blocks) if wide else dependencies(triangular, roundings(given.blocks))
     if combinations:
         raise RankDeficiency(combinations)
+    if not wide:
+        basis, objective, own = triangular, given.rotated(triangular, refine), into_basis(triangular, start)
+        opening = objective(own)
     return basis, objective, own, opening
 
 
