@@ -47,13 +47,13 @@ print(pd.DataFrame(table).T.round(2))
 # data is wrong with the model. A logit cannot be asked: it says nothing of bills.
 
 drawn = {name: fits[name].sample(len(penguins), seed=1) for name in ("LDA", "QDA", "NaiveBayes")}
-fig, axes = plt.subplots(1, 4, figsize=(9.6, 3), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 4, figsize=(9.6, 3.2), sharex=True, sharey=True, layout="constrained")
 for ax, (name, rows) in zip(axes, {"the penguins": penguins, **drawn}.items()):
     for (species, one), mark in zip(rows.groupby("species"), "os^"):
         ax.plot(one["length"], one["depth"], mark, markersize=3, alpha=0.7, label=species)
     ax.set(title=name, xlabel="length")
 axes[0].set_ylabel("depth")
-axes[0].legend(fontsize="small", handletextpad=0.1)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 within = pd.DataFrame({name: rows.groupby("species")[["length", "depth"]].corr().xs("length", level=1)["depth"]
                        for name, rows in {"the penguins": penguins, **drawn}.items()})
