@@ -235,6 +235,8 @@ class Estimate:
             "method": method,
         }
 
+    too_wide = False  # whether the information is too large to form
+
     def to_dict(self) -> dict[str, Any]:
         """Record for a file of what estimates of the kind have alone."""
         return {}
