@@ -16,7 +16,7 @@ from glmclf.checks import MAX_NAMES, check_choice
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.fit.coordinates import Coordinates, Omitted, from_basis
+from glmclf.core.fit.coordinates import Coordinates, Omitted, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate, rests_on_few_rows
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import against_offset, centred
@@ -665,8 +665,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             _ = fit.evaluation.factor
         except np.linalg.LinAlgError:
             advice = wide_offset(self) or (
-                "Check the scale of the regressors and the offset, or start elsewhere; of a regressor that hardly "
-                "varies within the levels of a factor subtract the mean of each level."
+                "Check the scale of the regressors and the offset, or start elsewhere; subtract a value in its middle "
+                "from a number that is multiplied by a factor."
             )
             raise EstimationError(
                 f"{method}: {fit.message} after {fit.iterations} iterations, and the information matrix is singular "
@@ -685,8 +685,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         check_converged(fit, method, objective.unit)
 
     def _warn_of_levels(self, e: Any, coordinates: Coordinates) -> None:
-        """Warn of columns of which so little is left within the levels of a factor of many that their standard errors
-        lose digits: the variance of what is left is a difference."""
+        """Warn of columns of which so little is left beside a factor of many levels that their standard errors lose
+        digits: the variance of what is left is a difference."""
         if e.dear or not isinstance(e.information, ArrowMatrix):
             return
         shares, columns = e.factor.shares, coordinates.columns
@@ -697,9 +697,9 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             named = dict.fromkeys(self.exog_names[columns[j]] for j in places if columns[j] != self._constant_column())
             names = ", ".join(f'"{name}"' for name in named)
             warn(
-                f"{names}: hardly anything is left within the levels of the factor beside it, and standard errors have "
-                f"about {max(0, int(digits[few].min()))} correct digits; estimates have theirs. Subtract a value in "
-                "its middle, or the mean of each level, from the column.",
+                f"{names}: hardly anything is left beside the levels of a factor and the other columns, and standard "
+                f"errors have about {max(0, int(digits[few].min()))} correct digits; estimates have theirs. Subtract a "
+                "value in its middle from a number that is multiplied by a factor.",
                 InferenceWarning,
             )
 
@@ -864,7 +864,7 @@ def _spreads(found: Estimate) -> ndarray:
     """Model-based standard errors, (p,)."""
     factor = found.fit.evaluation.factor
     if isinstance(factor, ArrowFactor):
-        return np.sqrt(factor.inverse.diagonal())
+        return np.sqrt(covariance_from_basis(found.basis, factor.inverse).diagonal())
     T = from_basis(found.basis, factor.root)
     return np.sqrt((T * T).sum(axis=1))
 

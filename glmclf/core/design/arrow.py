@@ -106,6 +106,7 @@ class ArrowColumns(FactorColumns):
         mine = spine(pieces)
         assert mine is not None
         starts = np.cumsum([0, *(len(p.num) for p in pieces)])
+        self._mine = mine
         of_levels: Any = next(piece.codes for piece, own in zip(pieces, mine, strict=True) if own)
         self.codes = of_levels.astype(np.intp)
         pairs = list(zip(pieces, starts, mine, strict=False))
@@ -133,6 +134,7 @@ class ArrowColumns(FactorColumns):
         """Columns of X for some rows."""
         other = object.__new__(type(self))
         other.pieces, other.layout, other.codes = cut(self.pieces, rows), self.layout, self.codes[rows]
+        other._mine = self._mine
         other.slots = [s._replace(numbers=None if s.numbers is None else s.numbers[rows]) for s in self.slots]
         other.border, other._constants = self.border[rows], self._constants
         other.shape = (len(other.codes), self.shape[1])
@@ -183,6 +185,58 @@ class ArrowColumns(FactorColumns):
                 out[self.layout.slots[:, i]] = 1.0
                 return out
         return None
+
+    @property
+    def constant_column(self) -> int | None:
+        """Place of a column of ones; None without such."""
+        return int(self.layout.border[self._constants[0]]) if self._constants else None
+
+    @property
+    def intercepts(self) -> ndarray:
+        """Place of each level's intercept, (L,); -1 where it has none."""
+        out = np.full(len(self.layout.slots), -1)
+        for slot in self.slots:
+            if slot.numbers is None:
+                out = np.where(out < 0, slot.places, out)
+        return out
+
+    @property
+    def numeric(self) -> list[int]:
+        """Columns of the border, by their place in it, that are numbers and neither constants nor coded."""
+        return [int(part.at[0]) for part in self._border_parts if part.codes is None and part.numbers is not None]
+
+    @property
+    def slots_of_numbers(self) -> list[int]:
+        """Slots that have numbers."""
+        return [i for i, slot in enumerate(self.slots) if slot.numbers is not None]
+
+    def sums_of_numbers(self) -> ndarray:
+        """Rows of each level, and sums by level of the `numeric` columns and of the numbers of slots, (., L)."""
+        border = {int(part.at[0]): part.numbers for part in self._border_parts if part.codes is None}
+        columns: list[Any] = [*(border[j] for j in self.numeric)]
+        columns += [self.slots[i].numbers for i in self.slots_of_numbers]
+        return np.stack([self._count(np.ones(self.shape[0])), *(self._count(column) for column in columns)])
+
+    def less(self, border: ndarray, levels: ndarray) -> ArrowColumns:
+        """The columns less values by level, of those of the border (L, q) that are numbers and of those of slots (L, m)
+        that have numbers."""
+        pieces, j, s = [], 0, 0
+        for piece, own in zip(self.pieces, self._mine, strict=True):
+            width, numbers = len(piece.num), piece.numbers
+            if own:
+                used = list(dict.fromkeys(piece.num.tolist()))
+                if numbers is not None:
+                    numbers = numbers.astype(float)
+                    numbers[:, used] -= levels[:, s : s + len(used)][self.codes]
+                    piece = piece._replace(numbers=numbers)
+                s += len(used)
+            else:
+                if piece.codes is None and numbers is not None:
+                    numbers = np.asfortranarray(numbers[:, piece.num] - border[:, j : j + width][self.codes])
+                    piece = piece._replace(numbers=numbers, num=np.arange(width))
+                j += width
+            pieces.append(piece)
+        return ArrowColumns(pieces, self.shape[0])
 
     def _count(self, u: ndarray) -> ndarray:
         return np.bincount(self.codes, weights=u, minlength=len(self.layout.slots))

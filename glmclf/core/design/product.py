@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.design.dense import Dense, dense_rows, expanded_rows
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.sparse import Sparse
@@ -60,14 +63,18 @@ class Product:
         return Product(self.X.subset(rows), self.T, self.exact)
 
 
-def rotated(X: Dense | FactorColumns | Sparse, basis: ndarray, exact: bool | None = None) -> Product:
+def rotated(X: Dense | FactorColumns | Sparse, basis: Any, exact: bool | None = None) -> Any:
     """Columns in the basis that makes them ``X @ inv(basis)``."""
+    if isinstance(basis, LevelCentring):
+        return basis.centred(X)
     return Product(X, triangular_inverse(basis), exact)
 
 
-def triangular_inverse(basis: ndarray) -> ndarray:
+def triangular_inverse(basis: Any) -> ndarray:
     """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them,
     however T is rounded."""
+    if isinstance(basis, LevelCentring):
+        return basis.inverse
     return solve_triangular(basis, np.eye(len(basis)), check_finite=False)
 
 

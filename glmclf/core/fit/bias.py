@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import solve_triangular
 
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.design.columns import RowLengths
 from glmclf.core.design.dense import Dense
+from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.coordinates import from_basis, into_basis
-from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, RankDeficiency, refuse_empty_columns, scalar_maximum
-from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, in_basis, scalar_maximum
 from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
@@ -168,7 +168,7 @@ class AdjustedScore:
     def logdet(self, factor: Any) -> float:
         """Log determinant log|I| in the coordinates of X."""
         found = factor.logdet
-        if self.basis is None:
+        if self.basis is None or isinstance(self.basis, LevelCentring):  # of determinant 1
             return found
         equations = len(factor.L) // len(self.basis)
         return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
@@ -208,7 +208,7 @@ class AdjustedScore:
         variances c_j' I^-1 c_j."""
         G = root.T
         if self.basis is not None:
-            G = root.T @ solve_triangular(self.basis, np.eye(len(self.basis)), trans="T", check_finite=False)
+            G = root.T @ triangular_inverse(self.basis).T
         return root @ G, (G * G).sum(axis=0)
 
     def _multinomial(self, theta: ndarray, e: Evaluation, root: Any) -> ndarray:
@@ -319,15 +319,7 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
 
 
 def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
-    basis = None
-    opening = objective(start)
-    if not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
-        refuse_empty_columns(objective, opening.information)
-        basis = triangular_factor(objective.blocks)
-        combinations = dependencies(basis, roundings(objective.blocks))
-        if combinations:
-            raise RankDeficiency(combinations)
-        objective, start = objective.rotated(basis), into_basis(basis, start)
+    basis, objective, start, _ = in_basis(objective, start, objective(start))
     adjusted = AdjustedScore(kind, objective, basis)
     point, fit = solve_adjusted(adjusted, start, rows=objective.n, **options)
     e = objective(fit.theta, False)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.double_double import product
@@ -103,7 +104,7 @@ class Coordinates:
         the coordinates of X."""
         return np.zeros(len(self.places)) if self.given_shift is None else self.given_shift
 
-    def moved(self, basis: ndarray | None) -> ndarray:
+    def moved(self, basis: Any) -> ndarray:
         """Shift that centring the offset adds to all parameters, in the coordinates of a basis of the columns left."""
         if not self.shift.any():
             return np.zeros(self.size)
@@ -123,40 +124,60 @@ class Coordinates:
             return V.narrowed(np.isin(np.arange(self.size), self.places))
         return V[np.ix_(self.places, self.places)]
 
-    def wide_basis(self, basis: ndarray | None) -> ndarray | None:
+    def wide_basis(self, basis: Any) -> Any:
         """A basis of the columns that are left as one of all, in which the others stand for themselves."""
         if basis is None or not self.omitted:
             return basis
+        if isinstance(basis, LevelCentring):
+            return basis.at(self.columns, self.k)
         out = np.eye(self.k)
         out[np.ix_(self.columns, self.columns)] = basis
         return out
 
-    def narrow_basis(self, basis: ndarray | None) -> ndarray | None:
+    def narrow_basis(self, basis: Any) -> Any:
         """The basis of the columns that are left, of one of all."""
         if basis is None or not self.omitted:
             return basis
+        if isinstance(basis, LevelCentring):
+            return basis.of(self.columns)
         return basis[np.ix_(self.columns, self.columns)]
 
 
-def from_basis(basis: ndarray | None, b: ndarray) -> ndarray:
+def from_basis(basis: Any, b: ndarray) -> ndarray:
     """Product inv(basis) b, equation by equation: parameters, or one side of their covariance, in
     the coordinates of X."""
     if basis is None:
         return b
+    if isinstance(basis, LevelCentring):
+        return basis.back(b)
     k, T = len(basis), triangular_inverse(basis)
     parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
     return np.concatenate(parts)
 
 
-def covariance_from_basis(basis: ndarray | None, V: ndarray) -> ndarray:
+def rows_from_basis(basis: Any, R: ndarray) -> ndarray:
+    """Product R inv(basis), equation by equation: combinations of parameters of X, (r, p), in those of a basis."""
+    if basis is None:
+        return R
+    if isinstance(basis, LevelCentring):
+        return basis.rows(R)
+    k, T = len(basis), triangular_inverse(basis)
+    return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
+
+
+def covariance_from_basis(basis: Any, V: Any) -> Any:
     """Product inv(basis) V inv(basis)', equation by equation: a covariance in the coordinates of X."""
+    if isinstance(basis, LevelCentring):
+        return basis.covariance(V)
     return V if basis is None else from_basis(basis, from_basis(basis, V).T)
 
 
-def into_basis(basis: ndarray | None, b: ndarray) -> ndarray:
+def into_basis(basis: Any, b: ndarray) -> ndarray:
     """Product basis b, equation by equation: parameters of X in the coordinates of a basis."""
     if basis is None:
         return b
+    if isinstance(basis, LevelCentring):
+        return basis.into(b)
     k = len(basis)
     return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import eigh
 
-from glmclf.core.design.product import triangular_inverse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis
-from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, well_conditioned
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import level_centring
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, rows_from_basis
+from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, loses_digits, well_conditioned
 from glmclf.core.fit.level_rank import expands, level_dependencies
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
@@ -23,7 +24,6 @@ from glmclf.core.fit.surrogate import SurrogateLikelihood
 from glmclf.core.fit.warm_start import WarmStart, from_surrogate, separation_loglik, warm_start
 from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation, Objective
 from glmclf.core.numerics.arrow import ArrowMatrix
-from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 
 MAX_FAR_ROWS = 3  # rows that may hold most of the information in some direction
@@ -48,7 +48,7 @@ class Estimate:
     ----------
     fit : Fit
         Of the objective whose columns are ``X @ inv(basis)``, or X without a basis.
-    basis : (k, k) upper triangular ndarray or None
+    basis : (k, k) upper triangular ndarray, LevelCentring or None
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
     omitted : mapping of int to dict
@@ -58,7 +58,7 @@ class Estimate:
     """
 
     fit: Fit
-    basis: ndarray | None
+    basis: Any
     vanished: bool = False
     omitted: Mapping[int, Mapping[int, float]] = field(default_factory=dict)
     exact: bool | None = None
@@ -221,10 +221,7 @@ class Estimate:
 
     def coordinates(self, R: ndarray) -> ndarray:
         """Combinations of the parameters of X, rows of R (., p), as such of those of `fit`."""
-        if self.basis is None:
-            return R
-        k, T = len(self.basis), triangular_inverse(self.basis)
-        return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
+        return rows_from_basis(self.basis, R)
 
     def retvals(self, method: str) -> dict[str, Any]:
         """Facts that a solver reports of its end."""
@@ -237,6 +234,8 @@ class Estimate:
             "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
             "method": method,
         }
+
+    too_wide = False  # whether the information is too large to form
 
     def to_dict(self) -> dict[str, Any]:
         """Record for a file of what estimates of the kind have alone."""
@@ -310,7 +309,7 @@ def _estimate(
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
         found = _finish(near, objective, **options)
-        if found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        if found.vanished or found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
             return found
     if method in ("irls", "newton"):
         options = {"enough": separation_loglik(objective, len(start)), **options}
@@ -322,21 +321,12 @@ def _estimate(
     if surrogate is not None and surrogate.misled(opening):
         start, reference, surrogate = usual, None, None
         opening = objective(start)
-    if refine or not opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
-        refuse_empty_columns(objective, opening.information)
-        if expands(objective.blocks):
-            return _estimate_in_basis(method, objective, start, refine, options)
-        if refine:
-            raise NotImplementedError(
-                f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
-            )
-        if combinations := level_dependencies(objective.blocks):
-            raise RankDeficiency(combinations)
-    if surrogate is not None and method == "irls":
+    basis, objective, start, opening = in_basis(objective, start, opening, refine)
+    if surrogate is not None and basis is None and method == "irls":
         options = {"surrogate": surrogate, **options}
     fit = solve(method, objective, start, opening=opening, **options)
-    reference = opening.information if reference is None else reference
-    return Estimate(fit, None, information_vanished(reference, fit.evaluation.information))
+    reference = opening.information if reference is None or basis is not None else reference
+    return Estimate(fit, basis, information_vanished(reference, fit.evaluation.information), exact=refine)
 
 
 def _finish(near: WarmStart, objective: Objective, *, maxiter=100, callback=None, **options) -> Estimate:
@@ -395,15 +385,41 @@ def refuse_empty_columns(objective, information: ndarray) -> None:
         raise RankDeficiency({int(j): {} for j in np.flatnonzero(empty)})
 
 
-def _estimate_in_basis(method, objective, start, refine, options) -> Estimate:
-    R = triangular_factor(objective.blocks)
-    combinations = dependencies(R, roundings(objective.blocks))
+def in_basis(
+    objective: Objective, start: ndarray, opening: Evaluation, refine: bool | None = None
+) -> tuple[Any, Objective, ndarray, Evaluation]:
+    """The basis that an objective needs for its digits, or None, and objective, start and opening in it.
+
+    Columns less their means by level where levels leave little of them; a triangular one where the design is
+    ill-conditioned none the less, or `refine` asks for it, and all columns may be expanded.
+
+    Raises
+    ------
+    RankDeficiency
+        The columns are linearly dependent.
+    """
+    basis: Any = None
+    given, own = objective, start
+    if loses_digits(of_levels(objective.blocks), opening):
+        basis = level_centring(given.blocks)
+        objective, own = given.rotated(basis), into_basis(basis, start)
+        opening = objective(own)
+    if not refine and opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        return basis, objective, own, opening
+    refuse_empty_columns(given, opening.information)
+    wide = not expands(given.blocks)
+    if wide and refine:
+        raise NotImplementedError(
+            f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
+        )
+    triangular: Any = None if wide else triangular_factor(given.blocks)
+    combinations = level_dependencies(given.blocks) if wide else dependencies(triangular, roundings(given.blocks))
     if combinations:
         raise RankDeficiency(combinations)
-    rotated, start = objective.rotated(R, refine), into_basis(R, start)
-    opening = rotated(start)
-    fit = solve(method, rotated, start, opening=opening, **options)
-    return Estimate(fit, R, information_vanished(opening.information, fit.evaluation.information), exact=refine)
+    if not wide:
+        basis, objective, own = triangular, given.rotated(triangular, refine), into_basis(triangular, start)
+        opening = objective(own)
+    return basis, objective, own, opening
 
 
 def rests_on_few_rows(found: Estimate, objective: Objective) -> bool:

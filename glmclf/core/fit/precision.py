@@ -83,17 +83,20 @@ def _digits(variance: ndarray, theta: ndarray, own: ndarray) -> ndarray:
 def _of_levels(
     found: Estimate, n: int, unit: float, repeats: float, rounded: ndarray, shift: ndarray | None
 ) -> ndarray:
-    """Digits as of `expected_digits` where a factor has many levels, whose fit is in the coordinates of X."""
-    theta, k = found.fit.theta, len(rounded)
-    V, own = unit * found.fit.evaluation.factor.inverse, found.fit.evaluation.information.diagonal() / unit
-    summed = theta if shift is None else theta + shift
+    """Digits as of `expected_digits` where a factor has many levels."""
+    gamma, theta, k = found.fit.theta, found.theta, len(rounded)
+    inner, own = unit * found.fit.evaluation.factor.inverse, found.fit.evaluation.information.diagonal() / unit
+    summed = gamma if shift is None else gamma + into_basis(found.basis, shift)
+    V = covariance_from_basis(found.basis, inner)
     v = V.diagonal()
     E = repeats * v * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ own) / n)
     if rounded.any():
-        sizes = own.reshape(-1, k) * rounded
+        squares = own if found.basis is None else own + found.basis.squares(own)
+        sizes = squares.reshape(-1, k) * rounded
         E = E + V.around(ArrowMatrix.of_diagonal(V.layout, sizes.ravel())).diagonal()
         E = E + float((sizes * theta.reshape(-1, k) ** 2).sum()) / n * v
-    variance = UNIT_ROUNDOFF**2 * (E + 2.0 * theta**2) + _left(found, V, unit, n) ** 2
+    back = gamma**2 if found.basis is None else gamma**2 + found.basis.squares(gamma**2, transposed=False)
+    variance = UNIT_ROUNDOFF**2 * (E + back + theta**2) + _left(found, inner, unit, n) ** 2
     return _digits(variance, theta, v)
 
 

@@ -168,7 +168,7 @@ class Objective:
         """The objective of every `step`-th row."""
         return type(self)(self.likelihood, self.blocks.every(step), self.unit)
 
-    def rotated(self, basis: ndarray, exact: bool | None = None) -> Objective:
+    def rotated(self, basis: Any, exact: bool | None = None) -> Objective:
         """The objective in the coordinates ``basis @ theta``, its rows in twofold arithmetic if `exact`."""
         exact = is_small(self.n, len(basis)) if exact is None else exact  # no part is to take itself for the whole
         blocks = self.blocks.map(lambda X, *rest: (rotated(X, basis, exact), *rest))

@@ -319,8 +319,9 @@ class ArrowFactor:
         A = matrix.A * border * border[:, None]
         flat = W.reshape(W.shape[0] * W.shape[1], len(A))
         self.W, S = W, A - flat.T @ flat
-        own = (self.L.diagonal(axis1=1, axis2=2) ** 2 / C.diagonal(axis1=1, axis2=2)).min(initial=1.0)
-        self.kept = min(own, (S.diagonal() / A.diagonal()).min(initial=1.0))  # share of a column beside those before it
+        # shares of squared lengths that columns before them leave: of those of levels, of the border
+        self.own_shares = self.L.diagonal(axis1=1, axis2=2) ** 2 / C.diagonal(axis1=1, axis2=2)
+        self.border_shares, self.left = S.diagonal() / A.diagonal(), S
         self.S = CholeskyFactor(S) if len(S) else None
 
     @property
@@ -329,6 +330,12 @@ class ArrowFactor:
         border, _ = self.layout.gather(self.scale)
         own = self.matrix.A.diagonal() * border**2
         return own if self.S is None else 1.0 / (own * self.S.inverse.diagonal())
+
+    def shares_beside(self, constants: ndarray) -> ndarray:
+        """Share of each column of the border that the levels and one of the border leave of it: (q,) places, or -1."""
+        own, S = self.left.diagonal(), self.left
+        taken = np.where(constants < 0, 0.0, S[np.arange(len(S)), constants] ** 2 / (own * own[constants]))
+        return self.border_shares * np.maximum(1.0 - taken, 0.0)
 
     def solve(self, b: ndarray) -> ndarray:
         """Solution M^-1 b of a linear system, of one or several right sides."""
@@ -377,7 +384,8 @@ class ArrowFactor:
         is left within levels, and by the condition of what is left.
         """
         own = 1.0 if self.S is None else self.S.rcond
-        return bool(self.kept * own > least)
+        kept = min(self.own_shares.min(initial=1.0), self.border_shares.min(initial=1.0))
+        return bool(kept * own > least)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,13 @@ from numpy import ndarray
 from scipy.linalg import qr, rq
 
 from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import level_centring
 from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import Product, triangular_inverse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, wide
+from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, rows_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
-from glmclf.core.fit.information import information_vanished
+from glmclf.core.fit.information import information_vanished, loses_digits
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
@@ -185,10 +186,11 @@ class Limit:
     kept : (d,) integer ndarray
         Places of the parameters among all p; the others are held at 0.
     p : int
-    basis : (d, d) ndarray, optional
-        Triangular basis of the parameters kept, whose product with them has the coordinates of the objective.
-    whole_basis : (k, k) ndarray, optional
-        The triangular factor.
+    basis : (d, d) ndarray or LevelCentring, optional
+        Basis of the parameters kept, whose product with them has the coordinates of the objective; of several equations
+        None beside means by level.
+    whole_basis : (k, k) ndarray or LevelCentring, optional
+        The triangular factor, or the means by level.
     free : (p, d) ndarray, optional
         Directions of the objective's coordinates among all parameters, in the coordinates of the factor.
     """
@@ -198,8 +200,8 @@ class Limit:
     start: ndarray
     kept: ndarray
     p: int
-    basis: ndarray | None = None
-    whole_basis: ndarray | None = None
+    basis: Any = None
+    whole_basis: Any = None
     free: ndarray | None = None
 
     @classmethod
@@ -208,11 +210,16 @@ class Limit:
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
         p, start = len(near), cone.without(held, near)
+        least = inner.blocks.arrays[0].least_rcond
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
-            simple = not len(kept) or not len(rows)
-            simple = simple or inner(start[kept]).well_conditioned(inner.blocks.arrays[0].least_rcond)
-        if simple:
-            return cls(rows, inner, start[kept], kept, p)
+            opening = inner(start[kept]) if len(kept) and len(rows) else None
+            if opening is None or (
+                (simple := not _needs_centring(inner, opening, kept)) and opening.well_conditioned(least)
+            ):
+                return cls(rows, inner, start[kept], kept, p)
+            centred = None if simple else cls._centred(rows, inner, start, kept, cone)
+            if centred is not None and centred.objective(centred.start).well_conditioned(least):
+                return centred
         if not isinstance(inner, Selected) and (
             found := dependencies(triangular_factor(inner.blocks), roundings(inner.blocks))
         ):
@@ -232,6 +239,24 @@ class Limit:
             inner = type(inner)(inner.likelihood, blocks, inner.unit)
         return cls(rows, inner, free.T @ into_basis(R, near), kept, p, triangular_inverse(root), R, free)
 
+    @classmethod
+    def _centred(cls, rows: Any, inner: Any, start: ndarray, kept: ndarray, cone: Any) -> Limit | None:
+        """The limit in columns less their means by level; None where directions of the cone move these columns."""
+        p, several = len(start), isinstance(inner, Selected)
+        basis = level_centring((inner.objective if several else inner).blocks)
+        if not several:
+            return cls(rows, inner.rotated(basis), basis.into(start[kept]), kept, p, basis, basis.at(kept, p))
+        if basis.changes(cone.moved):
+            return None
+        inner, held = Selected(inner.objective.rotated(basis), kept, np.zeros(p)), np.setdiff1d(np.arange(p), kept)
+        return cls(rows, inner, cone.without(held, basis.into(start))[kept], kept, p, whole_basis=basis)
+
+    def row(self, r: ndarray) -> ndarray:
+        """Combination (p,) of the parameters of X that is finite, in the objective's coordinates."""
+        if self.free is None:
+            return rows_from_basis(self.whole_basis, r[None])[0][self.kept]
+        return rows_from_basis(self.basis, r[self.kept][None])[0]
+
     def spread(self, a: ndarray) -> ndarray:
         """Parameters in the objective's coordinates, or one side of their covariance, as those of all parameters."""
         return placed(a, self.kept, self.p) if self.free is None else self.free @ a
@@ -239,7 +264,8 @@ class Limit:
     def widened(self, coordinates: Coordinates) -> Limit:
         """The limit with the places of its parameters among those of all columns."""
         free = None if self.free is None else coordinates.spread(self.free)
-        return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free)
+        whole = coordinates.wide_basis(self.whole_basis)
+        return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free, whole_basis=whole)
 
 
 class RestrictedObjective(MultinomialObjective):
@@ -264,6 +290,10 @@ def limit_estimate(
     evaluation = Evaluation(inner.fit.evaluation.value, np.zeros(limit.p), _nothing(objective, limit.p))
     fit = replace(inner.fit, theta=limit.spread(inner.fit.theta), evaluation=evaluation)
     return LimitEstimate(fit, limit.whole_basis, cone=cone, ruled_out=gone, inner=inner, limit=limit)
+
+
+def _needs_centring(objective: Any, e: Evaluation, kept: ndarray) -> bool:
+    return loses_digits(of_levels(objective.blocks), e, kept if isinstance(objective, Selected) else None)
 
 
 def _nothing(objective: Objective, p: int) -> Any:

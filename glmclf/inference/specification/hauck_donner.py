@@ -59,7 +59,8 @@ def level_derivatives(
 ) -> ndarray:
     """Derivatives as of `wald_derivatives` of a binary model in which a factor has many levels, in one pass.
 
-    A row has part in the derivatives of the columns of its own level alone, and in those of the border.
+    A row has part in the derivatives of the columns of its own level alone, and in those of the border. V is in the
+    coordinates of X.
     """
     border, slots = V.layout.border, V.layout.slots
     among = border[np.isin(border, tested)]

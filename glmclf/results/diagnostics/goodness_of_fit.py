@@ -255,6 +255,11 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
     if not isinstance(objective, Restricted):
         return Estimated(objective, theta, objective(theta, True).factor.root, basis, None, found.kept)
+    if found.limit.free is None and found.limit.whole_basis is not None:
+        raise NotImplementedError(
+            "this of a separated fit of several classes, of which regressors are large beside their spread within the "
+            "levels of a factor of many: subtract a value in its middle from each of them"
+        )
     root = objective.free @ objective(theta, True).factor.root
     free = objective.free if basis is None else objective.free @ basis
     return Estimated(objective.objective, objective.theta(theta), root, None, free, found.kept)

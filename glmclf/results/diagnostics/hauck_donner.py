@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.checks import MAX_NAMES
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
+from glmclf.core.fit.coordinates import covariance_from_basis
 from glmclf.core.fit.offsets import centring
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
@@ -65,6 +66,7 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     blocks = undecided_rows(res)
     if isinstance(V, BlocksPlusLowRank):
         if likelihood.n_eta == 1 and res._state.estimate.is_finite and not res._state.combinations:
+            V = covariance_from_basis(res._state.basis, V)
             out[tested] = level_derivatives(likelihood, blocks, res._state.inner, V, tested, estimate)
             return out
         tested = tested[np.isin(tested, V.layout.border)]  # of levels beside others that are infinite none are told

@@ -16,12 +16,11 @@ from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import Columns, rows_at_once
 from glmclf.core.design.factor import FactorColumns
-from glmclf.core.design.product import triangular_inverse
+from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
-from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
@@ -381,11 +380,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         # both fits in the coordinates of this one, where an ill-conditioned design keeps its digits
         inner, other = base._state.narrow, restricted._state.narrow
         at = np.searchsorted(base._places, at[np.isin(at, base._places)])
-        T, k = inner.fit.evaluation.factor.root[at], len(base._state.columns)
-        C = np.eye(k) if inner.basis is None else inner.basis
-        if other.basis is not None:
-            C = product(C, triangular_inverse(other.basis))
-        A = np.kron(np.eye(len(at) // k), C)
+        T = inner.fit.evaluation.factor.root[at]
+        A = into_basis(inner.basis, from_basis(other.basis, np.eye(len(at))))
         V = restricted._cov.matrix[np.ix_(restricted._places, restricted._places)]
         return iia.hausman(inner.fit.theta[at], T @ T.T, A @ other.fit.theta, A @ V @ A.T)
 

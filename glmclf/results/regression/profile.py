@@ -9,15 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.product import triangular_inverse
 from glmclf.core.fit.bias import ReducedEstimate
 from glmclf.core.fit.constraints import ConstrainedEstimate
-from glmclf.core.fit.coordinates import into_basis
+from glmclf.core.fit.coordinates import into_basis, rows_from_basis
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.fit.restricted import Within
-from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.asked import asked_for
 from glmclf.core.separation.cone import cone_where
 from glmclf.core.separation.limit import Limit, LimitEstimate
@@ -146,10 +144,7 @@ def _profile_in_the_limit(found: LimitEstimate, res: Any, r: ndarray) -> Profile
     """Profile of a finite r'theta of a separated fit, from the rows that separation does not decide."""
     _ = res.model._rows  # raises an error where the rows are gone
     back = -float(r @ res._state.wide_shift)
-    inner, r = found.inner, r[found.kept]
-    if inner.basis is not None:
-        r = _row_into(inner.basis, r)
-    return Profile(found.objective, inner.fit.theta, res._state.value, r, back)
+    return Profile(found.objective, found.inner.fit.theta, res._state.value, found.limit.row(r), back)
 
 
 def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
@@ -162,14 +157,7 @@ def _profile_to_infinity(res: Any, r: ndarray) -> Profile:
     if cone is None:
         if not objective(theta).well_conditioned(objective.blocks.arrays[0].least_rcond):
             R = triangular_factor(objective.blocks)
-            objective, theta, r = objective.rotated(R), into_basis(R, theta), _row_into(R, r)
+            objective, theta, r = objective.rotated(R), into_basis(R, theta), rows_from_basis(R, r[None])[0]
         return Profile(objective, theta, res._state.value, r, back)
     limit = Limit.of(objective, cone, constraints, ruled_out(objective, cone, constraints), theta)
-    r = r[limit.kept] if limit.basis is None else _row_into(limit.basis, r[limit.kept])
-    return Profile(limit.objective, limit.start, res._state.value, r, back)
-
-
-def _row_into(basis: ndarray, r: ndarray) -> ndarray:
-    """Combination of parameters in the coordinates of a basis, equation by equation."""
-    k, T = len(basis), triangular_inverse(basis)
-    return np.concatenate([product(r[i : i + k][None], T)[0] for i in range(0, len(r), k)])
+    return Profile(limit.objective, limit.start, res._state.value, limit.row(r), back)

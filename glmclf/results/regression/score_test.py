@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
-from glmclf.core.design.product import rotated
+from glmclf.core.design.product import Product, rotated
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
 from glmclf.core.rows.blocks import Blocks
@@ -88,10 +88,10 @@ def with_extra(res: Any, extra: pd.DataFrame) -> tuple[Any, ndarray, ndarray]:
     theta = np.zeros((r + Z.shape[1]) * q)
     theta[kept] = res._state.narrow_centred.fit.theta
     own, Z = res._objective(), apart(X, Z)
-    if basis is None:
-        wider = beside(X, Z)
-    else:  # dense, as large designs rarely need a basis
-        wider = Dense(np.column_stack([rotated(X, basis, res._state.exact)[:].toarray(), Z]))
+    if basis is not None:
+        X = rotated(X, basis, res._state.exact)
+        X = Dense(X[:].toarray()) if isinstance(X, Product) else X  # dense, as large designs rarely need such a basis
+    wider = beside(X, Z)
     blocks = Blocks(wider, *own.blocks.arrays[1:], size=own.blocks.size)
     objective = type(own)(own.likelihood, blocks, own.unit)
     return objective, theta, np.setdiff1d(np.arange(len(theta)), kept)

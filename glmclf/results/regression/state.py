@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.fit.aliasing import not_estimable
 from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
 from glmclf.core.fit.estimate import Estimate, at_infinity
@@ -78,7 +79,7 @@ class FitState:
         return self.estimate.fit.evaluation.value
 
     @property
-    def basis(self) -> ndarray | None:
+    def basis(self) -> Any:
         """Basis of the fit's coordinates; None where they are those of X."""
         return self.estimate.basis
 
@@ -210,7 +211,7 @@ class FitState:
         """Covariance of the reported parameters; NaN where infinite or omitted, 0 where fixed."""
         V, basis = self.covariance.matrix, self.estimate.basis
         if isinstance(V, SymmetricMatrix):
-            return self._of_levels(V)
+            return self._of_levels(covariance_from_basis(basis, V))
         if basis is not None:
             V = covariance_from_basis(basis, V)
             V = 0.5 * (V + V.T)
@@ -286,10 +287,10 @@ class FitState:
             "gamma": fit.theta,
             "shift": self.shift,
             "inner": self.inner if self.shift.any() else None,
-            "basis": found.basis,
+            "basis": found.basis.to_record() if isinstance(found.basis, LevelCentring) else found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
-            "information": record_of(fit.evaluation.information),
+            "information": None if found.too_wide else record_of(fit.evaluation.information),
             **{name: getattr(fit, name) for name in ("iterations", "converged", "message", "decrement")},
             "method": method,
             "exact": found.exact,
@@ -305,16 +306,27 @@ class FitState:
         `cone` is that of a separated fit.
         """
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], matrix_of(f["information"]))
-        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
+        fit = Fit(f["gamma"], cls._evaluation(f), f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
-        found = cls._kind_of_estimate(stored, cone)(fit, f["basis"], omitted=omitted, exact=f.get("exact"))
-        state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
+        basis = LevelCentring.of_record(f["basis"]) if isinstance(f["basis"], Mapping) else f["basis"]
+        found = cls._kind_of_estimate(stored, cone)(fit, basis, omitted=omitted, exact=f.get("exact"))
+        coordinates = replace(coordinates, omitted=omitted)
+        state = cls.of(found, cls._covariance(stored["covariance"], found, coordinates), coordinates)
         if "shift" in f:
             state = replace(state, coordinates=state.coordinates.shifted(f["shift"]))
         if f.get("inner") is not None:
             state = replace(state, inner=f["inner"])
         return replace(state, given=f["theta"])
+
+    @classmethod
+    def _evaluation(cls, fit: dict[str, Any]) -> Evaluation:
+        """Evaluation at the estimate that a file has."""
+        return Evaluation(fit["value"], fit["score"], matrix_of(fit["information"]))
+
+    @classmethod
+    def _covariance(cls, stored: dict[str, Any], found: Any, coordinates: Coordinates) -> tuple[Covariance, list[str]]:
+        """Covariance that a file has, with the names of its groupings."""
+        return Covariance.of(stored)
 
     @classmethod
     def _kind_of_estimate(cls, stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:

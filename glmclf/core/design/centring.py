@@ -1,0 +1,169 @@
+"""Columns of numbers less their means within the levels of a factor of many.
+
+What levels leave of a column whose values are large beside their spread within levels is a difference of large sums of
+squares, without digits. Less its mean in each level, which the level's intercept takes up, the column has all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+
+from glmclf.core.design.arrow import ArrowColumns, of_levels
+from glmclf.core.design.dense import Dense
+from glmclf.core.numerics.arrow import BlocksPlusLowRank, check_dense
+
+BITS_OF_MEANS = 48  # so few that differences and sums of means are exact
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCentring:
+    """The basis I + N of a design whose columns in it are X (I - N): of numbers less their means by level.
+
+    N has the means, in the rows of the levels' intercepts and in the columns of the numbers: N N = 0, so that
+    parameters in the basis are (I + N) theta, and those of X (I - N) gamma. It answers where a triangular basis does.
+
+    Attributes
+    ----------
+    N : (k, k) csr_array
+    """
+
+    N: Any
+
+    def __len__(self) -> int:
+        return self.N.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
+        check_dense(len(self))
+        return np.eye(len(self)) + self.N.toarray()
+
+    @property
+    def inverse(self) -> ndarray:
+        """The matrix I - N, (k, k)."""
+        check_dense(len(self))
+        return np.eye(len(self)) - self.N.toarray()
+
+    def _means(self, b: ndarray) -> ndarray:
+        """Product N b, equation by equation."""
+        k = len(self)
+        return np.concatenate([self.N @ b[i : i + k] for i in range(0, len(b), k)])
+
+    def _entries(self, rows: ndarray, columns: ndarray) -> ndarray:
+        """Entries of N at some places."""
+        return np.asarray(self.N[rows, columns]) if len(rows) else np.zeros(0)
+
+    def into(self, b: ndarray) -> ndarray:
+        """Parameters of X, (p,) or (p, r) equation by equation, in the coordinates of the basis."""
+        return b + self._means(b)
+
+    def back(self, b: ndarray) -> ndarray:
+        """Parameters in the coordinates of the basis, or one side of their covariance, as those of X."""
+        return b - self._means(b)
+
+    def squares(self, d: ndarray, transposed: bool = True) -> ndarray:
+        """Squares of the entries of N' or of N times d, equation by equation."""
+        N, k = self.N.multiply(self.N), len(self)
+        N = N.T if transposed else N
+        return np.concatenate([N @ d[i : i + k] for i in range(0, len(d), k)])
+
+    def rows(self, R: ndarray) -> ndarray:
+        """Combinations (r, p) of the parameters of X as such of those in the basis."""
+        k = len(self)
+        return R - np.hstack([(self.N.T @ R[:, i : i + k].T).T for i in range(0, R.shape[1], k)])
+
+    def covariance(self, V: Any) -> Any:
+        """Covariance of the parameters of X from one in the coordinates of the basis."""
+        if not isinstance(V, BlocksPlusLowRank):
+            return self.back(self.back(V).T)
+        layout, k = V.layout, len(self)
+        U = np.zeros(V.D.shape)
+        for i, j in np.ndindex(*U.shape[1:]):
+            row, column = layout.slots[:, i], layout.slots[:, j]
+            here = np.flatnonzero((row >= 0) & (column >= 0) & (row // k == column // k))
+            U[here, i, j] = (i == j) - self._entries(row[here] % k, column[here] % k)
+        return BlocksPlusLowRank(layout, U @ V.D @ U.swapaxes(1, 2), self.back(V.Z), V.K)
+
+    def changes(self, moved: ndarray) -> bool:
+        """Whether directions that move some parameters of X, a mask (p,), are others in the basis."""
+        return bool(self.squares(moved.astype(float), transposed=False).any())
+
+    def at(self, columns: ndarray, k: int) -> LevelCentring:
+        """The basis of some columns as one of all k, in which the others stand for themselves."""
+        N = self.N.tocoo()
+        places = (columns[N.coords[0]], columns[N.coords[1]])
+        return LevelCentring(sparse.csr_array((N.data, places), shape=(k, k)))
+
+    def of(self, columns: ndarray) -> LevelCentring:
+        """The basis of some of the columns."""
+        return LevelCentring(self.N[columns][:, columns])
+
+    def centred(self, X: Any) -> Any:
+        """Columns in the basis, X (I - N)."""
+        if not isinstance(X, ArrowColumns):
+            A = X.toarray()
+            return Dense(A - (self.N.T @ A.T).T)
+        layout, own, constant = X.layout, X.intercepts, X.constant_column
+        border, levels = np.zeros((len(own), len(layout.border))), np.zeros(layout.slots.shape)
+        here = np.flatnonzero(own >= 0)
+        border[here] = self.N[own[here]][:, layout.border].toarray()
+        if constant is not None:
+            border += self.N[[constant]][:, layout.border].toarray()
+        for s, places in enumerate(layout.slots.T):
+            mine = here[places[here] >= 0]
+            levels[mine, s] = self._entries(own[mine], places[mine])
+        return X.less(border, levels)
+
+    def to_record(self) -> dict[str, Any]:
+        """The basis as numbers for a file."""
+        N = self.N.tocoo()
+        return {"size": len(self), "rows": N.coords[0], "columns": N.coords[1], "means": N.data}
+
+    @classmethod
+    def of_record(cls, stored: Any) -> LevelCentring:
+        """The basis that `to_record` gave."""
+        k = int(stored["size"])
+        places = tuple(np.array(stored[name], dtype=np.intp) for name in ("rows", "columns"))
+        return cls(sparse.csr_array((np.array(stored["means"], dtype=float), places), shape=(k, k)))
+
+
+def level_centring(blocks: Any) -> LevelCentring:
+    """The means, by level of the factor of many, of the columns of numbers of a design, in one pass.
+
+    Rows of levels without an intercept of their own have one mean, which a column of ones takes up; without such a
+    column theirs is 0. Slopes by level have means where the level has an intercept.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The first array is an `ArrowColumns`.
+    """
+    X: Any = of_levels(blocks)
+    layout, own, constant, k = X.layout, X.intercepts, X.constant_column, X.shape[1]
+    sums = blocks.sum(lambda X, *_: X.sums_of_numbers())
+    counts, border, slots = np.split(sums, [1, 1 + len(X.numeric)])
+    mine = own >= 0
+    means = _rounded(border / np.maximum(counts, 1.0))
+    common = np.zeros((len(border), 1))
+    if constant is not None and counts[0, ~mine].sum():
+        common = _rounded(border[:, ~mine].sum(axis=1, keepdims=True) / counts[0, ~mine].sum(), means)
+    places = layout.border[X.numeric]
+    at, column = np.nonzero(np.where(mine & (counts[0] > 0), means - common, 0.0).T)
+    entries = [(own[at], places[column], (means - common)[column, at])]
+    if constant is not None:
+        entries.append((np.full(len(places), constant), places, common[:, 0]))
+    for s, total in zip(X.slots_of_numbers, slots, strict=True):
+        there = np.flatnonzero(mine & (layout.slots[:, s] >= 0) & (counts[0] > 0))
+        entries.append((own[there], layout.slots[there, s], _rounded((total[there] / counts[0, there])[None])[0]))
+    rows, columns, values = (np.concatenate([entry[i] for entry in entries]) for i in range(3))
+    return LevelCentring(sparse.csr_array((values, (rows, columns)), shape=(k, k)))
+
+
+def _rounded(means: ndarray, beside: ndarray | None = None) -> ndarray:
+    """Means of each column on a grid of few bits, that of others if given."""
+    largest = np.abs(means if beside is None else beside).max(axis=1, keepdims=True, initial=np.finfo(float).tiny)
+    grid = 2.0 ** (np.ceil(np.log2(largest)) - BITS_OF_MEANS)
+    return np.round(means / grid) * grid
