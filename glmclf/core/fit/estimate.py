@@ -235,6 +235,8 @@ class Estimate:
             "method": method,
         }
 
+    too_wide = False  # whether the information is too large to form
+
     def to_dict(self) -> dict[str, Any]:
         """Record for a file of what estimates of the kind have alone."""
         return {}
@@ -307,7 +309,7 @@ def _estimate(
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
         found = _finish(near, objective, **options)
-        if found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        if found.vanished or found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
             return found
     if method in ("irls", "newton"):
         options = {"enough": separation_loglik(objective, len(start)), **options}
