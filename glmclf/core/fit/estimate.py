@@ -407,16 +407,15 @@ def in_basis(
     refuse_empty_columns(given, opening.information)
     if expands(given.blocks):
         basis = triangular_factor(given.blocks)
-        combinations = dependencies(basis, roundings(given.blocks))
+        if combinations := dependencies(basis, roundings(given.blocks)):
+            raise RankDeficiency(combinations)
         objective, own = given.rotated(basis, refine), into_basis(basis, start)
-        opening = opening if combinations else objective(own)
-    elif refine:
+        return basis, objective, own, objective(own)
+    if refine:
         raise NotImplementedError(
             f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
         )
-    else:
-        combinations = level_dependencies(given.blocks)
-    if combinations:
+    if combinations := level_dependencies(given.blocks):
         raise RankDeficiency(combinations)
     return basis, objective, own, opening
 

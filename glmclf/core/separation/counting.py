@@ -99,7 +99,8 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
     found = (_counted_in_stream if objective.blocks.streamed else _counted)(objective)
     if found is None:
         return None
-    return _with_rest(objective, *found, start)
+    gone, cone = found
+    return _with_rest(objective, gone, cone, start)
 
 
 def count_by_level(objective: Objective, theta: ndarray) -> CountedRows | None:

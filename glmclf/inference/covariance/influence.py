@@ -110,8 +110,9 @@ def influence(
             parts.append(_of_one(lengths(X), u[:, 0], W[:, 0, 0], root))
         else:
             parts.append(_of_forms(X.forms(root, q), u, W, p))
-    columns = [np.concatenate(part) for part in zip(*parts, strict=True)]
-    found = Influences(*columns[:3], shift=columns[3]) if alone else Influences(*columns)
+    leverage, cooks, gain, *last = (np.concatenate(part) for part in zip(*parts, strict=True))
+    more = dict(zip(("shift" if alone else "change",), last, strict=False))
+    found = Influences(leverage, cooks, gain, **more)
     return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
 
 

@@ -87,10 +87,11 @@ def _joined(blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
 
 
 def _one_of(blocks: list[RowBlock]) -> RowBlock:
-    raw, offset, weights, codes = (
-        None if some[0] is None else np.concatenate(some) for some in list(zip(*blocks, strict=True))[:4]
-    )
-    return blocks[0]._replace(raw=raw, offset=offset, weights=weights, codes=codes)
+    def joined(name: str) -> Any:
+        some = [getattr(block, name) for block in blocks]
+        return None if some[0] is None else np.concatenate(some)
+
+    return RowBlock(joined("raw"), joined("offset"), joined("weights"), joined("codes"), blocks[0].slopes)
 
 
 class _LevelPredictors:
