@@ -173,6 +173,10 @@ def listed(names: Sequence[Any], after: Sequence[str] = ()) -> list[Words]:
     return [*words, f" and {more:,} more"] if more else words
 
 
-def table_of(heads: Sequence[str], stubs: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Any:
-    """Table of texts, a row for each of `stubs`; `heads` are those of the columns beside them."""
-    return table_classes()["Table"]([tuple(row) for row in rows], list(heads), list(stubs), title=title or None)
+def table_of(
+    heads: Sequence[str], stubs: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", text: bool = False
+) -> Any:
+    """Table of numbers, or of running text, a row for each of `stubs`; `heads` are those of the columns beside them."""
+    table = table_classes()["Table"]([tuple(row) for row in rows], list(heads), list(stubs), title=title or None)
+    table.wrapped = text
+    return table

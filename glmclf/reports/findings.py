@@ -13,10 +13,11 @@ from glmclf.inference.hypotheses.wald import CONSTANTS
 from glmclf.plots import labelling
 from glmclf.plots.forest import UNKNOWN
 from glmclf.plots.predicted import values_of
-from glmclf.reports.blocks import Section, Subheading, Verbatim, Words, listed, table_of
+from glmclf.reports.blocks import Section, Subheading, Verbatim, Words, listed, sentence, table_of
 from glmclf.reports.modelled import described
 from glmclf.results.comparison.compare import compare
 from glmclf.results.comparison.regression_table import OMITTED, regression_table
+from glmclf.results.performance.findings import FINE, LOOK, PROBLEM
 from glmclf.results.requires import has_rows
 from glmclf.results.tables.folding import folded
 from glmclf.results.tables.frames import per_unit, ratio_name
@@ -25,9 +26,10 @@ from glmclf.results.tables.numbers import number, ratio, value_text
 MAX_COEFFICIENTS = 40  # rows of a table of ratios and of its forest plot
 MAX_EQUATIONS = 12  # levels of a response whose coefficients are drawn
 MAX_VARIABLES = 4  # variables whose adjusted predictions are drawn unasked
-MAX_POINTS = 30  # levels of a factor at which predictions are drawn
+MANY_VARIABLES = 100  # variables of which none are drawn unasked
+MAX_LEVELS_DRAWN = 30  # levels of a factor at which predictions are drawn
 DRAWN_AT, LISTED_AT = 25, 5  # values of a number at which predictions are drawn, and listed
-MAX_AVERAGED = 2_000_000  # numbers of the design over whose rows predictions are averaged at each value
+MAX_AVERAGED = 2_000_000  # numbers of the design, times pairs of equations, that are averaged over at each value
 
 
 class Asked(NamedTuple):
@@ -258,13 +260,17 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
         if every is not None:
             section.remark("There are no adjusted predictions: the model has no variable.")
         return
+    if asked.variables is None and len(every) > MANY_VARIABLES:
+        section.remark(f"Adjusted predictions of {len(every):,} variables are not drawn: variables= names some.")
+        return
     given = None if asked.variables is None else [name for name in asked.variables if name in every]
     names = every[:MAX_VARIABLES] if given is None else given
     if given is None and len(every) > len(names):
         section.remark(
             f"Of {len(every):,} variables the first {len(names)} of the formula are drawn; variables= names others."
         )
-    at = "overall" if has_rows(res) and res.nobs * len(res.model.exog_names) <= MAX_AVERAGED else "mean"
+    numbers = res.nobs * len(res.model.exog_names) * max(1, len(labelling.levels(res)) - 1) ** 2
+    at = "overall" if has_rows(res) and numbers <= MAX_AVERAGED else "mean"
     what = {
         "overall": "probabilities are averaged over the rows, in which all other variables are as observed",
         "mean": "all other variables are at their means, factors at the shares of their levels",
@@ -302,7 +308,7 @@ def variables_of(res: Any) -> list[str]:
 def _listed_at(res: Any, name: str, at: str, alpha: float) -> Any:
     """Table of predictions at the levels of a factor, or at five values of a number."""
     values, _ = values_of(res._margin_source(), name, None, LISTED_AT, None)
-    if len(values) > MAX_POINTS:
+    if len(values) > MAX_LEVELS_DRAWN:
         raise ValueError(f"{name} has {len(values):,} levels; predictions() has them")
     table = res.predictions({name: values}, at).summary_frame(alpha)
     levels = labelling.levels(res) or [None]
@@ -316,16 +322,42 @@ def _with_ends(p: float, low: float, high: float) -> str:
     """A probability with its interval, as far as they are known."""
     if np.isnan(p):
         return UNKNOWN
-    return f"{p:.3f}" if np.isnan([low, high]).any() else f"{p:.3f} ({low:.3f} to {high:.3f})"
+    if np.isnan([low, high]).any():
+        return _share(p)
+    return f"{_share(p)} ({_share(low)} to {_share(high)})"
+
+
+def _share(p: float) -> str:
+    """A probability with three decimals, none of which rounds to 0 or 1."""
+    return "<0.001" if 0 < p < 0.001 else ">0.999" if 0.999 < p < 1 else f"{p:.3f}"
 
 
 # --------------------------------------------------------------------------------------------------------- check
 def checks(section: Section, asked: Asked) -> None:
-    """Residual plots of each fit."""
+    """Verdicts of `check` of each fit, its figure, and what each check found."""
     for res in headings(section, asked):
-        section.draw(
-            "The check",
-            "What the fit assumes against what its rows show; the title of each panel says what is seen.",
-            plots.residuals,
-            res,
+        found = section.ask("The check", res.check, alpha=asked.alpha)
+        if found is None:
+            continue
+        section.say(*_verdicts(found.table))
+        section.draw("The figure of the check", "Each panel says what is seen, and a verdict.", plots.check, found)
+        table = found.table
+        rows = table[["found", "verdict", "threshold"]].to_numpy().tolist()
+        heads = ["found", "verdict", "threshold of a look, a problem"]
+        section.show(table_of(heads, list(table.index), rows, text=True))
+        section.list(
+            f"{name} is left out: {sentence(why)}"
+            for name, why in found.left_out.items()
+            if not why.startswith(f"{name} is of ")  # other models
         )
+
+
+def _verdicts(table: pd.DataFrame) -> list[Words]:
+    """Sentence with the number of checks of each verdict, and their names unless they are fine."""
+    judged = table[table["verdict"] != ""]
+    words: list[Words] = [f"Of {len(judged)} checks {(judged['verdict'] == FINE).sum()} found nothing to mend"]
+    for verdict, one, many in ((LOOK, "asks for a look", "ask for a look"), (PROBLEM, "is a problem", "are problems")):
+        names = list(judged.index[judged["verdict"] == verdict])
+        if names:
+            words += [f"; {len(names)} {one if len(names) == 1 else many}: ", *listed(names)]
+    return [*words, "."]

@@ -13,7 +13,16 @@ TOLD = (
     *("Event:", "Link:", "Levels:", "Reference:", "Freq. weights:", "Sampling weights:", "Trials:", "Offset:"),
     *("Subset:", "Rows dropped:", "Rows absent:", "Solver:", "Clusters:", "Data:"),
 )
-ESTIMATORS = {"MLE": "maximum likelihood"}
+#: methods of estimation in sentences, by what summaries call them
+ESTIMATORS = {
+    "MLE": "maximum likelihood",
+    "MLE (closed form)": "maximum likelihood, in closed form",
+    "regularised MLE": "regularised maximum likelihood",
+    "smoothed MLE": "smoothed maximum likelihood",
+    "unbiased slopes": "maximum likelihood with unbiased slopes",
+    "Mean BR (Firth)": "mean bias reduction (Firth)",
+    "Median BR": "median bias reduction",
+}
 
 
 def whole(x: float) -> str:
@@ -140,9 +149,9 @@ def _weights(model: Any, header: dict[str, str]) -> list[Words]:
 
 # ------------------------------------------------------------------------------------------------ the estimation
 def _estimation(res: Any, header: dict[str, str]) -> list[Words]:
-    how = getattr(res, "_estimator", "MLE")
+    how = res._estimator
     solver = f" ({header['Solver:']})" if "Solver:" in header else ""
-    words: list[Words] = [f"Estimation is by {ESTIMATORS.get(how, how)}{solver}"]
+    words: list[Words] = [f"Estimation is by {ESTIMATORS.get(how, how[0].lower() + how[1:])}{solver}"]
     words.append("." if res.converged else ", which did NOT converge.")
     if not getattr(res, "_has_spread", True):
         words.append(" There are no standard errors.")

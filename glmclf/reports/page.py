@@ -59,7 +59,8 @@ caption { text-align: left; font-weight: 600; padding: 0 0 0.35rem; }
 th, td { padding: 0.18rem 0.9rem 0.18rem 0; text-align: right; vertical-align: top; white-space: nowrap; }
 th { font-weight: 600; }
 th:first-child { text-align: left; font-weight: 500; }
-.wrapped td { text-align: left; white-space: normal; }
+.wrapped td, .wrapped th { text-align: left; }
+.wrapped td { white-space: normal; }
 tr:first-child > * { border-top: 1.5px solid var(--text); padding-top: 0.35rem; }
 tr:last-child > * { border-bottom: 1.5px solid var(--text); padding-bottom: 0.35rem; }
 summary { cursor: pointer; margin: 0.8rem 0; font-weight: 600; }
@@ -74,14 +75,17 @@ svg * { stroke-linejoin: round; stroke-linecap: butt; }
   h1 { font-size: 16pt; } h2 { font-size: 13pt; margin-top: 16pt; } h3 { font-size: 11pt; }
   h2, h3, caption, summary { break-after: avoid; }
   p, li { orphans: 3; widows: 3; }
-  h2 + p { break-after: avoid; }
+  h2 + p, h3 + p, p:has(+ .table) { break-after: avoid; }
+  p { break-inside: avoid; }
   figure, table, tr, pre, .pair { break-inside: avoid; }
   .pair > figure { flex-basis: 95mm; }
   figure svg.wide { min-width: 0; }
   .table, figure, pre { overflow: visible; }
   table { font-size: 8pt; max-width: 100%; }
   th, td { padding-right: 6pt; white-space: normal; overflow-wrap: normal; }
-  th:first-child, .wrapped td { overflow-wrap: anywhere; }
+  th:first-child { overflow-wrap: anywhere; }
+  .wrapped th, .wrapped td { overflow-wrap: break-word; }
+  .wrapped th:first-child { white-space: nowrap; }
   pre { white-space: pre-wrap; }
   figure svg { filter: none; max-height: 235mm; }
   details::details-content { content-visibility: visible; block-size: auto; }

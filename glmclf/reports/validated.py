@@ -39,8 +39,8 @@ def validation(section: Section, asked: Asked) -> None:
 def affordable(res: Any) -> int | None:
     """Replications that a report makes unasked, by the size of the fit; None where one takes too long."""
     equations = max(1, len(labelling.levels(res)) - 1)
-    columns = len(res.model.exog_names) * equations
-    cost = float(res.nobs) * (min(columns, float(res.nobs)) * columns + ROW_OPERATIONS)
+    columns, rows = float(len(res.model.exog_names) * equations), float(res.nobs)
+    cost = rows * (columns**2 + ROW_OPERATIONS) + columns**3
     return None if cost > MOST_OF_ONE else int(min(REPS, max(LEAST_REPS, ALL_OPERATIONS // cost)))
 
 

@@ -1,13 +1,14 @@
 """Formulas that cannot be read, or make no sense."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from bad_input.refusal import refused
 from properties.toys import make, models, toy
 
 import glmclf
 import glmclf.formula.api as smf
-from glmclf.errors import FormulaError
+from glmclf.errors import DataError, FormulaError
 
 
 @models
@@ -100,3 +101,30 @@ def test_lower_case_names(name):
     scale_of_the_caller = 2.0
     res = getattr(smf, name)("y ~ I(x1 * scale_of_the_caller)", toy()).fit()
     assert scale_of_the_caller == 2.0 and len(res.params) == 2
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit", "LDA", "NaiveBayes"])
+@pytest.mark.parametrize(
+    "formula",
+    ["y ~ x + y", "y ~ y", "y ~ x * y", "C(y) ~ x + C(y)", "y ~ . + y", "y ~ x + C(y)", "C(y) ~ y", "y ~ I(x + y)"],
+)
+def test_a_response_is_no_regressor_of_itself(model, formula):
+    d = pd.DataFrame({"y": [0, 1] * 20, "x": np.arange(40.0) % 7})
+    with pytest.raises(FormulaError, match='"y" is the response and cannot explain itself'):
+        getattr(glmclf, model).from_formula(formula, d)
+
+
+def test_messages_that_say_what_to_write():
+    d = pd.DataFrame({"y": [0, 1] * 20, "x": np.arange(40.0) % 7, 3: 1.0, "n": 4})
+    make = glmclf.Logit.from_formula
+    with pytest.raises(FormulaError, match=r'I\(a / n\) with trials="n"'):
+        make("y/n ~ x", d)
+    with pytest.raises(FormulaError, match=r"called by a number.*df.rename\(columns=str\)"):
+        make("y ~ Q('3')", d)
+    with pytest.raises(DataError, match=r'subset="xx > 1": no column "xx". Did you mean \'x\'?'):
+        make("y ~ x", d, subset="xx > 1")
+    with pytest.raises(DataError, match="local variable"):
+        make("y ~ x", d, subset="x > @nowhere")
+    for query in ("x = 3", "n = x"):
+        with pytest.raises(DataError, match="as in x == 1"):
+            make("y ~ x", d, subset=query)

@@ -729,7 +729,7 @@ def test_names_that_would_clash():
         ("~ x", "needs a response"),
         ("y ~ x ^ 2", "not available"),
         (3, "text like"),
-        ("y ~ y + g", '"y" is the response and cannot be a feature as well: take it out of the right side.$'),
+        ("y ~ y + g", '"y" is the response and cannot explain itself: take it out of the right side.$'),
         ("y ~ x + C(y)", '"y" is the response .* side in "C(y)"'),
         ("C(y) ~ x + y", '"y" is the response'),
         ("y ~ y:g", '"y" is the response'),

@@ -18,6 +18,7 @@ from glmclf.reports import citation, write
 
 VOID = {"meta", "br", "path"}
 FETCHES = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
+SHOWN_OF_CHECKS = ["found", "verdict", "threshold"]
 FAST = {"reps": 3, "date": False}
 
 
@@ -140,6 +141,17 @@ def test_numbers_are_those_of_the_result(whole, logit):
     p, low, high = found[["predicted", "ci_lower", "ci_upper"]].to_numpy()[1]
     assert whole.cells("predictions", "species = Chinstrap") == [f"{p:.3f} ({low:.3f} to {high:.3f})"]
     assert whole.cells("summary", "bill_depth_mm")[0] == f"{logit.params['bill_depth_mm']:.4f}"
+
+
+def test_the_check_is_that_of_the_result(whole, logit):
+    table = logit.check().table
+    for name in table.index:
+        assert whole.cells("check", name) == [" ".join(str(v).split()) for v in table.loc[name, SHOWN_OF_CHECKS]]
+    said = " ".join(whole.texts["check"].split())
+    judged = table[table.verdict != ""]
+    assert f"Of {len(judged)} checks {(judged.verdict == 'fine').sum()} found nothing to mend" in said
+    for name in judged.index[judged.verdict != "fine"]:
+        assert re.search(rf"(asks? for a look|problems?):[^.]*{name}", said)
 
 
 def test_the_same_fit_has_the_same_report(logit, tmp_path):
@@ -291,7 +303,8 @@ def test_large_fits_have_reports_of_a_bounded_size():
     assert "g (500 levels)" in found.texts["effects"] and len(found.rows["effects"]) < 5
     assert "reps=20 asks for it" in found.texts["validation"]
     X = rng.normal(size=(400, 300))
-    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects"])
+    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects", "check"])
+    assert "collinearity of 300 terms" in found.texts["check"]
     assert "more rows, which are not shown" in found.texts["summary"]
     assert len(found.rows["effects"]) == 41 and "Of 300 coefficients the 40" in found.texts["effects"]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy import ndarray
+from pandas.errors import UndefinedVariableError
 
 from glmclf.data.formula.factors import Box, Expression, Value, as_value
 from glmclf.data.formula.terms import Variable
-from glmclf.data.table.frame import Column
+from glmclf.data.table.frame import Column, close_to
 from glmclf.data.table.rows import RowMask
 from glmclf.errors import DataError
 
@@ -76,4 +78,6 @@ def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     try:
         return frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
     except Exception as error:
+        if isinstance(error, UndefinedVariableError) and (name := re.match(r"name '(.+?)'", str(error))):
+            raise DataError(f'subset="{query}": no column "{name[1]}". {close_to(name[1], frame.columns)}') from None
         raise DataError(f'subset="{query}" cannot be evaluated: {type(error).__name__}: {error}') from None

@@ -365,6 +365,8 @@ def resolve(code: str, columns: Any, caller: Mapping[str, Any], *, safe: bool = 
     absent = found.quoted - {name for name in found.quoted if name in columns}
     if absent:
         name = sorted(absent)[0]
+        if any(str(column) == name for column in columns):
+            raise FormulaError(f'Q("{name}"): the column is called by a number, not a text: df.rename(columns=str).')
         raise FormulaError(f'Q("{name}"): no such column. {close_to(name, columns)}')
     used, namespace, borrowed = set(found.quoted), {}, {}
     for name in sorted(found.called | found.rooted | found.used | found.keyword):

@@ -223,7 +223,10 @@ def _left_side(terms: Sequence[tuple[str, ...]], formula: str) -> list[str]:
     if not terms or any(not term for term in terms):
         raise FormulaError(f'the left side of "{formula}" names no response.')
     if any(len(term) > 1 for term in terms):
-        raise FormulaError(f'the left side of "{formula}" holds an interaction; write I(a * b) for a product.')
+        raise FormulaError(
+            f'the left side of "{formula}" holds an interaction; write I(a * b) for a product, and for a share of '
+            'successes I(a / n) with trials="n", or successes + failures.'
+        )
     for term in terms:
         refuse_modulo(term[0])
     return [term[0] for term in terms]

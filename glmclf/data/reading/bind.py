@@ -135,7 +135,7 @@ def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     refuse_bits(query, read.code, lambda name: _may_be_truth(read.named(name), frame, caller))
     found = queried(query, _with_room(frame, read), caller)
     if np.ndim(found) != 1 or len(found) != len(frame):
-        raise DataError(f'subset="{query}" gives no True or False for each row.')
+        raise DataError(f'subset="{query}" gives no True or False for each row: write a comparison, as in x == 1.')
     return np.asarray(found) if not isinstance(found, pd.Series) else found.array
 
 

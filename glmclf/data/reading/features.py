@@ -15,17 +15,25 @@ from glmclf.data.design.feature_design import MISSING_LEVEL, Feature, FeatureDes
 from glmclf.data.design.feature_terms import FAMILIES, Families, choose_terms
 from glmclf.data.formula import expressions
 from glmclf.data.formula.dialects import hinting
-from glmclf.data.formula.factors import BUILTINS, Expression
+from glmclf.data.formula.factors import BUILTINS
 from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import ReadParts, computed, responded, say_left_out, surveyed, variables
+from glmclf.data.reading.read import (
+    ReadParts,
+    computed,
+    refuse_response,
+    responded,
+    say_left_out,
+    surveyed,
+    variables,
+)
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, columns_beside, no_trials
-from glmclf.errors import DataError, FormulaError
+from glmclf.errors import DataError
 
 __all__ = ["FAMILIES", "MISSING_LEVEL", "Feature", "FeatureDesign", "read_features"]
 
@@ -134,18 +142,6 @@ def read_features(
         return replace(table, computed=computed(reader, survey))
     reader = replace(reader, design=design, response=made)
     return ReadParts(design, made, reader, source, survey, reader.extras, notes, computed(reader, survey))
-
-
-def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
-    """Refuse features made of the response of the same row; a lag of it is another thing."""
-    for own, code in itertools.product(left, right):
-        column = bound[own].bare or bound[own].categorised
-        if own == code or (column in bound[code].columns and not bound[code].across):
-            where = "" if code in (own, column) else f' in "{code}"'
-            raise FormulaError(
-                f'"{column or own}" is the response and cannot be a feature as well: take it out of the right '
-                f"side{where}."
-            )
 
 
 def read_features_of(

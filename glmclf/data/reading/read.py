@@ -29,7 +29,7 @@ from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import WHOLE_TABLE, OneTable
 from glmclf.data.table.frame import quoted
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option, columns_beside, no_trials, respond
-from glmclf.errors import DataError, DataWarning, MissingDataError, warn
+from glmclf.errors import DataError, DataWarning, FormulaError, MissingDataError, warn
 
 __all__ = ["ReadTable", "ReadParts", "read_formula"]
 
@@ -160,6 +160,7 @@ def read_formula(
     right, given = list(itertools.chain(*parsed.right)), {"subset": subset, "extras": extras}
     with hinting(formula, names):
         fields = bind(source, parsed.left, right, namespace=namespace, restricted=restricted, **given)
+    refuse_response(list(parsed.left), right, fields["bound"])
     reader = Reader(**fields, missing=missing)
     survey = surveyed(source, reader)
     say_left_out(source, reader, survey)
@@ -172,6 +173,17 @@ def read_formula(
     if isinstance(source, OneTable):
         return reader.table_read(source.settled(reader), notes, computed(reader, survey))
     return ReadParts(design, made, reader, source, survey, reader.extras, notes, computed(reader, survey))
+
+
+def refuse_response(left: list[str], right: list[str], bound: Mapping[str, Expression]) -> None:
+    """Refuse regressors and features made of the response of the same row; a lag of it is another thing."""
+    for own, code in itertools.product(left, right):
+        column = bound[own].bare or bound[own].categorised
+        if own == code or (column in bound[code].columns and not bound[code].across):
+            where = "" if code in (own, column) else f' in "{code}"'
+            raise FormulaError(
+                f'"{column or own}" is the response and cannot explain itself: take it out of the right side{where}.'
+            )
 
 
 def responded(response: Respond, source: Source, reader: Reader, survey: TableSummary) -> Any:

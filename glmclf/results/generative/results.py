@@ -65,7 +65,6 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
 
     method = "closed form"
     converged = True
-    _estimator: ClassVar[str] = "MLE"
     _joint_law: ClassVar[str]  # distribution of features in a class: "normal", or "independent" of any family
     _no_ratios: ClassVar[str] = (
         "params are means, variances and probabilities of classes, no logarithms. Use odds_ratios(), or exponentiate "
@@ -813,6 +812,15 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
             "nobs": self.nobs,
         }
         return pd.DataFrame(row, index=pd.RangeIndex(1))
+
+    @property
+    def _estimator(self) -> str:
+        """Name of the method of estimation."""
+        if getattr(self, "_reduced", None) is not None:
+            return "unbiased slopes"
+        if self._maximum:
+            return "MLE (closed form)"
+        return "regularised MLE" if hasattr(self, "_fitted_classes") else "smoothed MLE"
 
     def _fit_header(self) -> list[tuple[str, str]]:
         facts: list[tuple[str, str]] = []

@@ -177,7 +177,7 @@ def _left(c: _Context, date: bool) -> list[tuple[str, str]]:
     left = [
         ("Dep. Variable:", c.yname),
         ("Model:", type(res.model).__name__),
-        ("Method:", _method(c)),
+        ("Method:", res._estimator),
         *moment(date),
         ("Classes:", str(len(res.levels))),
     ]
@@ -186,14 +186,6 @@ def _left(c: _Context, date: bool) -> list[tuple[str, str]]:
     left.append(("Priors:", _prior_kind(res)))
     left.append(("Covariance Type:", str(res.cov_type)))
     return left
-
-
-def _method(c: _Context) -> str:
-    if getattr(c.res, "_reduced", None) is not None:
-        return "unbiased slopes"
-    if not c.res._maximum:
-        return "smoothed MLE" if c.law is None else "regularised MLE"
-    return "MLE (closed form)"
 
 
 def _structure(c: _Context) -> str:
