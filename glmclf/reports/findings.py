@@ -29,7 +29,7 @@ MAX_VARIABLES = 4  # variables whose adjusted predictions are drawn unasked
 MANY_VARIABLES = 100  # variables of which none are drawn unasked
 MAX_LEVELS_DRAWN = 30  # levels of a factor at which predictions are drawn
 DRAWN_AT, LISTED_AT = 25, 5  # values of a number at which predictions are drawn, and listed
-MAX_AVERAGED = 2_000_000  # numbers of the design over whose rows predictions are averaged at each value
+MAX_AVERAGED = 2_000_000  # numbers of the design, times pairs of equations, that are averaged over at each value
 
 
 class Asked(NamedTuple):
@@ -269,7 +269,8 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
         section.remark(
             f"Of {len(every):,} variables the first {len(names)} of the formula are drawn; variables= names others."
         )
-    at = "overall" if has_rows(res) and res.nobs * len(res.model.exog_names) <= MAX_AVERAGED else "mean"
+    numbers = res.nobs * len(res.model.exog_names) * max(1, len(labelling.levels(res)) - 1) ** 2
+    at = "overall" if has_rows(res) and numbers <= MAX_AVERAGED else "mean"
     what = {
         "overall": "probabilities are averaged over the rows, in which all other variables are as observed",
         "mean": "all other variables are at their means, factors at the shares of their levels",

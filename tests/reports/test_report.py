@@ -303,7 +303,8 @@ def test_large_fits_have_reports_of_a_bounded_size():
     assert "g (500 levels)" in found.texts["effects"] and len(found.rows["effects"]) < 5
     assert "reps=20 asks for it" in found.texts["validation"]
     X = rng.normal(size=(400, 300))
-    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects"])
+    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects", "check"])
+    assert "collinearity of 300 terms" in found.texts["check"]
     assert "more rows, which are not shown" in found.texts["summary"]
     assert len(found.rows["effects"]) == 41 and "Of 300 coefficients the 40" in found.texts["effects"]
 

@@ -38,6 +38,7 @@ BINS_OF_LEVELS = 10  # of each of several levels, and of each regressor
 LEAST_VALUES = 5  # distinct values of a number from which it is binned
 COOK_LOOK, COOK_PROBLEM = 0.5, 1.0
 VIF_LOOK, VIF_PROBLEM = 5.0, 10.0
+MAX_INFLATED = 200  # terms whose variance inflation a check computes
 LEAST_SHRINKAGE = 0.9
 
 
@@ -286,6 +287,8 @@ def collinearity(c: Inspection) -> list[Finding]:
     res = c.results
     if hasattr(res, "discriminant"):
         factors, of = _of_features(res), "features within classes"
+    elif len(res.model._terms) > MAX_INFLATED:
+        raise ValueError(f"collinearity of {len(res.model._terms):,} terms takes a factorisation each: vif() has them")
     else:
         try:
             table, of = res.vif(), "estimates"
