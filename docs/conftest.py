@@ -12,6 +12,7 @@ if not find_spec("matplotlib"):  # pages whose figures are drawn by what stands 
     collect_ignore += [str(p.relative_to(here)) for p in here.rglob("*.md") if "{figure-of}" in p.read_text("utf-8")]
 
 WARNINGS = {  # of pages that show what is warned of
+    "4-when-it-goes-wrong.md": "glmclf.errors.SeparationWarning glmclf.errors.CollinearityWarning",
     "collinearity.md": "glmclf.errors.CollinearityWarning",
     "covariances.md": "glmclf.errors.InferenceWarning",
     "index.md": "glmclf.errors.SeparationWarning",
@@ -22,4 +23,5 @@ WARNINGS = {  # of pages that show what is warned of
 def pytest_collection_modifyitems(items):
     for item in items:
         if pathlib.Path(__file__).parent in item.path.parents and item.path.name in WARNINGS:
-            item.add_marker(pytest.mark.filterwarnings(f"ignore::{WARNINGS[item.path.name]}"))
+            for category in WARNINGS[item.path.name].split():
+                item.add_marker(pytest.mark.filterwarnings(f"ignore::{category}"))
