@@ -76,13 +76,25 @@ def sparse_counts(turns: int) -> dict[str, Any]:
     return measure(words, programs, lambda predict: float(np.abs(predict() - truth).max()), turns)
 
 
+def _lasso_data(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Response and columns, the first of ones, of which 40 others matter."""
+    generator = np.random.default_rng(1)
+    X = generator.normal(size=(n, k))
+    y = generator.random(n) < 1 / (1 + np.exp(0.3 - X[:, :40] @ generator.normal(scale=0.3, size=40)))
+    return y.astype(float), np.asfortranarray(np.column_stack([np.ones(n), X]))
+
+
+def one_lasso(turns: int) -> dict[str, Any]:
+    """One lasso of a logit of 50,000 rows and 200 columns, with 38 nonzero slopes."""
+    y, X = _lasso_data(50_000, 200)
+    model = glmclf.Logit(y, X)
+    run = {"glmclf": lambda: model.fit_regularized(0.005, L1_wt=1.0).params.to_numpy()}
+    return measure("one lasso, 50,000 x 200", run, lambda b: _violation(X, y, b, 0.005, 1.0), turns)
+
+
 def lasso_path(turns: int) -> dict[str, Any]:
     """Fifty lassos of a logit of 50,000 rows and 200 columns, from 11 nonzero coefficients to all."""
-    generator = np.random.default_rng(1)
-    n, k = 50_000, 200
-    X = generator.normal(size=(n, k))
-    y = (generator.random(n) < 1 / (1 + np.exp(0.3 - X[:, :40] @ generator.normal(scale=0.3, size=40)))).astype(float)
-    X, alphas = np.asfortranarray(np.column_stack([np.ones(n), X])), 0.05 * 0.001 ** (np.arange(50) / 49)
+    (y, X), alphas = _lasso_data(50_000, 200), 0.05 * 0.001 ** (np.arange(50) / 49)
     model = glmclf.Logit(y, X)
 
     def violation(path: Any) -> float:
@@ -90,6 +102,21 @@ def lasso_path(turns: int) -> dict[str, Any]:
 
     run = {"glmclf": lambda: model.fit_regularized(alphas=alphas, L1_wt=1.0)}
     return measure("path of 50 lassos, 50,000 x 200", run, violation, turns)
+
+
+def folds_of_lassos(turns: int) -> dict[str, Any]:
+    """Cross-validation of twenty lassos in ten folds; the error is that of the path of all rows."""
+    (y, X), alphas = _lasso_data(5_000, 100), 0.05 * 0.001 ** (np.arange(20) / 19)
+    model = glmclf.Logit(y, X)
+
+    def violation(found: Any) -> float:
+        b = found.path.params.to_numpy()
+        return max(_violation(X, y, b[i], alphas[i], 1.0) for i in (5, 12, 19))
+
+    options: dict[str, Any] = {"folds": 10, "seed": 1, "alphas": alphas, "L1_wt": 1.0}
+    run = {"glmclf": lambda: model.fit_regularized_cv(**options)}
+    run["glmclf, two threads for the rows"] = lambda: model.fit_regularized_cv(n_threads=2, **options)
+    return measure("20 lassos in 10 folds, 5,000 x 100", run, violation, turns)
 
 
 def ridge_of_words(turns: int) -> dict[str, Any]:
@@ -156,7 +183,7 @@ def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, A
     return problem
 
 
-def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
+def dense(n: int, k: int, correlation: float = 0.0) -> Callable[[int], dict[str, Any]]:
     """Problem of a Logit of normal numbers in an array, whose rows, or whose columns, lie side by side."""
 
     def problem(turns: int) -> dict[str, Any]:
@@ -164,7 +191,8 @@ def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
         from sklearn.linear_model import LogisticRegression
 
         generator = np.random.default_rng(0)
-        X = generator.normal(size=(n, k))
+        X = np.sqrt(1.0 - correlation) * generator.normal(size=(n, k))
+        X += np.sqrt(correlation) * generator.normal(size=(n, 1))
         X[:, 0] = 1.0
         b = generator.normal(size=k) / np.sqrt(k)
         y = (generator.random(n) < 1 / (1 + np.exp(-X @ b))).astype(float)
@@ -187,15 +215,18 @@ def dense(n: int, k: int) -> Callable[[int], dict[str, Any]]:
             e = objective(theta)
             return float(np.sqrt(e.score @ e.factor.solve(e.score)))
 
-        return measure(f"Logit, {n:,} x {k}, model and fit", programs, distance, turns)
+        words = f", columns correlated by {correlation}" if correlation else ""
+        return measure(f"Logit, {n:,} x {k}{words}", programs, distance, turns)
 
     return problem
 
 
 PROBLEMS = (
-    *(dense(*size) for size in ((200_000, 100), (50_000, 200), (1_000_000, 20), (2_000, 50))),
+    *(dense(*of) for of in ((200_000, 100), (200_000, 100, 0.5), (50_000, 200), (1_000_000, 20), (2_000, 50))),
     sparse_counts,
+    one_lasso,
     lasso_path,
+    folds_of_lassos,
     ridge_of_words,
     *map(levels_of_factor, (200, 500, 2_000, 30_000)),
 )

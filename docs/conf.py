@@ -17,7 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_design",
     "offline",
-    "figures",
+    "figure_of",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -39,8 +39,9 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "remove_config_comments": True,
     "min_reported_time": 1e9,
-    "image_scrapers": ("figures",),
+    "image_scrapers": ("figure_of",),
     "reset_modules": ("matplotlib",),
     "abort_on_example_error": True,
 }

@@ -7,9 +7,6 @@ import pytest
 
 collect_ignore = ["conf.py", "_ext", "_build", "auto_examples", "generated"]
 collect_ignore += [] if find_spec("sklearn") else ["guides/scikit-learn.md", "guides/text.md"]
-if not find_spec("matplotlib"):  # pages whose figures are drawn by what stands on them
-    here = pathlib.Path(__file__).parent
-    collect_ignore += [str(p.relative_to(here)) for p in here.rglob("*.md") if "{figure-of}" in p.read_text("utf-8")]
 
 WARNINGS = {  # of pages that show what is warned of
     "4-when-it-goes-wrong.md": "glmclf.errors.SeparationWarning glmclf.errors.CollinearityWarning",

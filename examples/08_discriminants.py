@@ -61,8 +61,7 @@ plt.show()
 # LDA and multinomial logit use the same straight lines, but as log-odds. Log-odds of the middle against the left rise,
 # and against the right fall, so that the middle is likeliest in the middle.
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
-plots.regions([lda, logit], "x", "z", ax=axes)
+plots.regions([lda, logit], "x", "z")
 plt.show()
 for res in (lda, logit):
     wrong = (res.predict(table, which="class") != table["group"]).sum()
@@ -96,7 +95,7 @@ print(pd.DataFrame({name: np.asarray(w) / np.asarray(w)[0] for name, w in roads.
 # standard errors that mean something. LDA has them from the same means and W.
 
 print(lda.discriminant.summary_frame().round(3))
-plots.canonical(lda, ax=plt.subplots(layout="constrained")[1])
+plots.canonical(lda)
 plt.show()
 
 # %%

@@ -23,8 +23,7 @@ penguins = datasets.load("penguins").dropna(ignore_index=True)
 penguins = penguins.rename(columns={"bill_length_mm": "length", "bill_depth_mm": "depth"})
 fits = {model.__name__: model.from_formula("species ~ length + depth", penguins).fit()
         for model in (LDA, QDA, NaiveBayes, MNLogit)}
-fig, axes = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
-plots.regions(fits, "length", "depth", resolution=60, ax=axes)
+plots.regions(fits, "length", "depth", resolution=60)
 plt.show()
 
 # %%
@@ -48,13 +47,13 @@ print(pd.DataFrame(table).T.round(2))
 # data is wrong with the model. A logit cannot be asked: it says nothing of bills.
 
 drawn = {name: fits[name].sample(len(penguins), seed=1) for name in ("LDA", "QDA", "NaiveBayes")}
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.3), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 4, figsize=(9.6, 3.2), sharex=True, sharey=True, layout="constrained")
 for ax, (name, rows) in zip(axes, {"the penguins": penguins, **drawn}.items()):
     for (species, one), mark in zip(rows.groupby("species"), "os^"):
         ax.plot(one["length"], one["depth"], mark, markersize=3, alpha=0.7, label=species)
     ax.set(title=name, xlabel="length")
 axes[0].set_ylabel("depth")
-axes[0].legend(fontsize="small", handletextpad=0.1)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 plt.show()
 within = pd.DataFrame({name: rows.groupby("species")[["length", "depth"]].corr().xs("length", level=1)["depth"]
                        for name, rows in {"the penguins": penguins, **drawn}.items()})

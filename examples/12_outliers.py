@@ -6,6 +6,8 @@ The two links are so alike that data seldom tell them apart, except in their tai
 magnitude, and one bird whose sex was entered wrongly shows it. Which link bears it better, and how is such a row found?
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Two tails
 # ---------

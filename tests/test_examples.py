@@ -75,6 +75,7 @@ def test_an_example_is_a_notebook(script):
     text = script.read_text(encoding="utf-8")
     assert text.startswith('"""') and text.count("\n# %%\n") >= 3
     assert len(text.splitlines()) < 150
+    assert "\nplt.show()\n" in text  # a picture for the gallery
 
 
 def test_data_of_the_examples():

@@ -322,8 +322,7 @@ class Regularization(Inputs):
         else:
             coding = ClassCoding.of_equations(A.size)
         penalty = Penalty(A.ravel(order="F"), wanted.L1_wt, n)
-        problem = Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback)
-        return problem.placed(start, lambda theta: self._coefficients_of(theta, coding, len(columns)))
+        return Problem(objective, coding, penalty, wanted.maxiter, wanted.tol, wanted.callback).placed(start)
 
     def _contrasts_of_levels(self) -> ndarray:
         """Contrasts that give the equations as differences of levels, (K-1, K)."""

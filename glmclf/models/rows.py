@@ -182,7 +182,12 @@ class FitRowsInMemory(FitRows):
         return constant(self.X)
 
     def constant_column(self) -> tuple[int, float] | None:
-        """Place of a column that is one number other than 0 throughout, and the number."""
+        """Place of a column that is one number other than 0 throughout, and the number; searched for once."""
+        if "_constant" not in self.__dict__:
+            self.__dict__["_constant"] = self._found_constant()
+        return self.__dict__["_constant"]
+
+    def _found_constant(self) -> tuple[int, float] | None:
         X, n = self.X, len(self)
         first, middle, last = X.subset(np.array([0, n // 2, n - 1])).toarray()
         likely = np.flatnonzero((first != 0) & (first == middle) & (first == last)).tolist()

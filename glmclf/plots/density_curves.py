@@ -341,7 +341,8 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     for i in at[known]:
         sign = "+" if v[i] >= least else ""
         words = in_thousands(v[i]) if i == best else f"{sign}{in_thousands(v[i] - least)}"
-        ax.annotate(words, (v[i], i), xytext=(0, 9), textcoords="offset points", ha="center", fontsize=size)
+        ax.annotate(words, (v[i], i), xytext=(0, 12 if i == best else 9), textcoords="offset points",
+                    ha="center", fontsize=size)  # fmt: skip
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)
     labels = [layout.wrapped(name, 20) for name in values.index]

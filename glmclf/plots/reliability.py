@@ -156,6 +156,6 @@ def _bars(ax: Axes, table: pd.DataFrame) -> None:
     width = table["right"] - table["left"]
     for name, sign, colour in (("events", 1, layout.COLOURS[1]), ("others", -1, "0.6")):
         tall = sign * half * table[name] / most
-        said = f"{name} (up to {table[name].max():,.6g})"
+        said = f"{name} (tallest bar {table[name].max():,.6g})"
         ax.bar(table["left"], tall, width, middle, align="edge", color=colour, linewidth=0, label=said, zorder=2)
     ax.axhline(middle, color=layout.GREY, linewidth=0.8, zorder=3)

@@ -27,7 +27,7 @@ MAX_COEFFICIENTS = 40  # rows of a table of ratios and of its forest plot
 MAX_EQUATIONS = 12  # levels of a response whose coefficients are drawn
 MAX_VARIABLES = 4  # variables whose adjusted predictions are drawn unasked
 MANY_VARIABLES = 100  # variables of which none are drawn unasked
-MAX_POINTS = 30  # levels of a factor at which predictions are drawn
+MAX_LEVELS_DRAWN = 30  # levels of a factor at which predictions are drawn
 DRAWN_AT, LISTED_AT = 25, 5  # values of a number at which predictions are drawn, and listed
 MAX_AVERAGED = 2_000_000  # numbers of the design over whose rows predictions are averaged at each value
 
@@ -307,7 +307,7 @@ def variables_of(res: Any) -> list[str]:
 def _listed_at(res: Any, name: str, at: str, alpha: float) -> Any:
     """Table of predictions at the levels of a factor, or at five values of a number."""
     values, _ = values_of(res._margin_source(), name, None, LISTED_AT, None)
-    if len(values) > MAX_POINTS:
+    if len(values) > MAX_LEVELS_DRAWN:
         raise ValueError(f"{name} has {len(values):,} levels; predictions() has them")
     table = res.predictions({name: values}, at).summary_frame(alpha)
     levels = labelling.levels(res) or [None]

@@ -30,9 +30,11 @@ def check_fields(stored: Mapping[str, Any], model: Any) -> None:
     """Raise FieldError for the first field of a file that no fit of the model, which was restored, has."""
     _check_model(stored["model"], model)
     p = model._coordinates.size if "fit" in stored else None
-    _check_covariance(stored["covariance"], p)
+    penalised = "penalty" in stored  # without arrays of all coefficients by all, where there are none
+    if not (penalised and stored["covariance"]["matrix"] is None and stored["covariance"]["name"] == "none"):
+        _check_covariance(stored["covariance"], p)
     if "fit" in stored:
-        _check_estimate(stored["fit"], model._coordinates.size)
+        _check_estimate(stored["fit"], model._coordinates.size, penalised and stored["fit"]["information"] is None)
     if "penalty" in stored:
         _check_penalty(stored["penalty"])
     if "law" in stored:
@@ -158,7 +160,7 @@ def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
         _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
 
 
-def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
+def _check_estimate(fit: Mapping[str, Any], p: int, unformed: bool) -> None:
     once = [name for name in ("theta", "inner") if fit.get(name) is not None]  # where gamma does not say it to the bit
     for name in (*once, "gamma", "score"):
         numbers(f"fit.{name}", fit[name], (p,))
@@ -167,7 +169,8 @@ def _check_estimate(fit: Mapping[str, Any], p: int) -> None:
     basis = fit.get("basis")
     if isinstance(basis, Mapping):
         _check_basis(basis, p)
-    _check_variances("fit.information", _matrix("fit.information", fit["information"], (p, p)))
+    if not unformed:
+        _check_variances("fit.information", _matrix("fit.information", fit["information"], (p, p)))
     numbers("fit.value", fit["value"], ())
     if not is_truth(fit["converged"]):
         raise FieldError("fit.converged", "is neither true nor false")

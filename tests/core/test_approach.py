@@ -267,6 +267,10 @@ def test_a_separated_response(dear):
     X[:, 1] = y == 2
     found = estimate("irls", objective_of(X, y, *rest), usual(y))
     assert found.vanished
+    X, y, *rest = of_two_outcomes("plain", "logit")
+    X[:, 1] = np.where(y == 1, 1.0, X[:, 1] > 0.5)
+    found = estimate("irls", Objective(Binomial(LINKS["logit"]), Blocks(Dense(X), y, *rest, size=500)), np.zeros(k))
+    assert found.vanished
 
 
 # ------------------------------------------------------------------------------------------------ the information

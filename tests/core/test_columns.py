@@ -115,7 +115,19 @@ def test_cells_are_the_dense_columns(pieces):
     D = expand(pieces, N)
     check(FactorColumns(pieces, N), D)
     check(Dense(D)[:], D)
-    check(Dense(np.ascontiguousarray(D))[:], D)
+
+
+@pytest.mark.parametrize("k", [3, 30, 50, 90])
+def test_rows_and_columns_side_by_side(k):
+    D = np.random.default_rng(k).normal(size=(300, k))
+    for A in (D, np.asfortranarray(D)):
+        check(Dense(A)[:], D)
+        check(Dense(A).subset(np.arange(0, 300, 7))[:], D[::7])
+        check(Dense(A.astype(np.float32))[10:90], D.astype(np.float32)[10:90].astype(float))
+        u = np.random.default_rng(1).normal(size=(300, 2))
+        s, G = Dense(A).times_and_gram(u[:, 0], u[:, 1] ** 2)
+        same(s, D.T @ u[:, 0])
+        same(G, D.T @ (u[:, 1:] ** 2 * D))
 
 
 @pytest.mark.parametrize("rows", [slice(0, 100), slice(650, 900), slice(None, None, 7), slice(5, 6), slice(0, 0)])

@@ -1,6 +1,7 @@
 """fit_regularized and fit_regularized_cv: reference values, identities, and what penalised results say and refuse."""
 
 import io
+import json
 import pickle
 import warnings
 from contextlib import nullcontext
@@ -1211,6 +1212,15 @@ def test_the_way_does_not_matter(monkeypatch, symmetric):
     assert np.abs(score if symmetric else score[1:]).max() < 1e-9
 
 
+def assert_same_lasso(again, res):
+    for name in ("params", "bse", "llf", "llf_penalized", "aic", "df_model", "df_resid", "k_params_effective", "alpha"):
+        close(getattr(again, name), getattr(res, name), 0, 0)
+    assert again.selected.equals(res.selected)
+    assert again.summary().as_text().count("\n") == res.summary().as_text().count("\n")
+    with pytest.raises(NotImplementedError, match="selected estimate"):
+        again.cov_params()
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse", "factors"])
 @pytest.mark.parametrize("model", [*MODELS, "MNLogit", "symmetric"])
 def test_an_information_that_is_never_formed(monkeypatch, model, kind):
@@ -1245,6 +1255,12 @@ def test_an_information_that_is_never_formed(monkeypatch, model, kind):
         assert res.mle_retvals["method"] == ("proximal Newton" if expected.L1_wt else "limited-memory BFGS")
         with nullcontext() if lasso else pytest.raises(EstimationError, match="GiB and is not formed.* predictions"):
             assert res.k_params_effective == expected.k_params_effective
+        file = io.StringIO()
+        with nullcontext() if lasso else pytest.raises(EstimationError, match="files included"):
+            res.save(file)
+            assert json.loads(file.getvalue())["fit"]["information"] is None
+            again = glmclf.load(io.StringIO(file.getvalue()))
+            assert_same_lasso(again, res)
         if expected.L1_wt == 0:
             with pytest.raises(EstimationError, match="standard errors"):
                 _ = res.bse

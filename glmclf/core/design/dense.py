@@ -8,6 +8,7 @@ import numpy as np
 from numpy import ndarray
 
 MAX_COLUMNS_OF_PRODUCTS = 24  # columns up to which one product gives X'u and the gram at least as fast as two
+MAX_COLUMNS_OF_GEMV = 36  # columns up to which gemv, written for long columns, is faster than a dot product a row
 ROWS_PER_PRODUCT = 4096  # rows of a chunk of such a product
 MIN_COLUMNS_FOR_PAIRS = 64  # columns from which pairs of classes are worth an update each
 CACHED_DOUBLES = 2**16  # doubles of a chunk, so that it stays in the cache
@@ -49,8 +50,8 @@ class Dense:
     def __matmul__(self, b: ndarray) -> ndarray:
         if b.ndim == 2:
             return (b.T @ self.X.T).T
-        # gemv is written for columns: a product for each row is twice as fast where rows are contiguous
-        return np.vecdot(self.X, b) if self.X.strides[0] > self.X.strides[1] else self.X @ b
+        by_row = self.X.strides[0] > self.X.strides[1] and len(b) > MAX_COLUMNS_OF_GEMV
+        return np.vecdot(self.X, b) if by_row else self.X @ b
 
     def uses(self, columns: ndarray) -> ndarray:
         """Mask of the rows in which one of some columns, a mask (k,), is not zero."""

@@ -235,6 +235,8 @@ class Estimate:
             "method": method,
         }
 
+    too_wide = False  # whether the information is too large to form
+
     def to_dict(self) -> dict[str, Any]:
         """Record for a file of what estimates of the kind have alone."""
         return {}
@@ -307,7 +309,7 @@ def _estimate(
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
         found = _finish(near, objective, **options)
-        if found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        if found.vanished or found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
             return found
     if method in ("irls", "newton"):
         options = {"enough": separation_loglik(objective, len(start)), **options}
@@ -405,19 +407,18 @@ def in_basis(
     if not refine and opening.well_conditioned(objective.blocks.arrays[0].least_rcond):
         return basis, objective, own, opening
     refuse_empty_columns(given, opening.information)
-    if expands(given.blocks):
-        basis = triangular_factor(given.blocks)
-        combinations = dependencies(basis, roundings(given.blocks))
-        objective, own = given.rotated(basis, refine), into_basis(basis, start)
-        opening = opening if combinations else objective(own)
-    elif refine:
+    wide = not expands(given.blocks)
+    if wide and refine:
         raise NotImplementedError(
             f"refine=True expands all {len(start):,} columns, which would take too long: a factor has many levels"
         )
-    else:
-        combinations = level_dependencies(given.blocks)
+    triangular: Any = None if wide else triangular_factor(given.blocks)
+    combinations = level_dependencies(given.blocks) if wide else dependencies(triangular, roundings(given.blocks))
     if combinations:
         raise RankDeficiency(combinations)
+    if not wide:
+        basis, objective, own = triangular, given.rotated(triangular, refine), into_basis(triangular, start)
+        opening = objective(own)
     return basis, objective, own, opening
 
 

@@ -76,8 +76,8 @@ def warm_start(
     X, several = objective.blocks.arrays[0], objective.likelihood.n_eta > 1
     if of_levels(objective.blocks) is not None or not (several or isinstance(X, Dense)):  # whose information is quick
         return None
-    least, most = (rows * len(start) for rows in PART_ROWS_PER_PARAMETER)
-    rows = int(np.clip(PART_COST * objective.n / objective.cost, least, most))
+    fewest, enough = (rows * len(start) for rows in PART_ROWS_PER_PARAMETER)
+    rows = int(np.clip(PART_COST * objective.n / objective.cost, fewest, enough))
     times = max(1, objective.n // rows, int(np.ceil(objective.cost / MAX_METRIC_COST)))
     small = times >= MIN_THINNING_FOR_SURROGATE and objective.n >= rows * times
     surrogate = SurrogateLikelihood(objective, times) if small else None

@@ -418,6 +418,11 @@ class PenalisedEstimate(Estimate):
         return self.spread.shares
 
     @property
+    def too_wide(self) -> bool:  # type: ignore[override]
+        """Whether the information is too large to form."""
+        return len(self.b) > MAX_FORMED_SIZE
+
+    @property
     def name(self) -> str:
         """Name of the penalty."""
         return {0.0: "Ridge", 1.0: "Lasso"}.get(self.penalty.L1_wt, "Elastic net")
@@ -442,7 +447,8 @@ class PenalisedEstimate(Estimate):
         """Record for a file of the penalty and of what follows from it."""
         p = self.penalty
         penalty = {
-            **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "V": self.V, "shares": self.shares},
+            **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "shares": self.shares},
+            "V": None if self.too_wide or not self.V.any() else self.V,
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
         }
         return {"results": "regularized", "penalty": penalty}
@@ -452,7 +458,11 @@ class PenalisedEstimate(Estimate):
         """Attributes that a file has beside those of any estimate."""
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
-        spread = LazyCovariance.of(p["V"], p["shares"])
+        d = len(p["b"])
+        if d > MAX_FORMED_SIZE:
+            spread = LazyCovariance(partial(refuse_to_form, d), p["shares"])
+        else:
+            spread = LazyCovariance.of(np.zeros((d, d)) if p["V"] is None else p["V"], p["shares"])
         return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": spread}
 
 
@@ -556,18 +566,18 @@ class Problem:
     by_information: Callable[[], Problem] | None = None
     working: WorkingSet = field(default_factory=WorkingSet)
 
-    def placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+    def placed(self, start: ndarray) -> Problem:
         """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
-        for gradients; `start` are parameters of X, `c` codes them."""
+        for gradients; `start` are parameters of X."""
         if not self._too_dear:
-            return self._placed(start, c)
+            return self._placed(start)
         most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
         W, G = self.objective.mean_information(start, diagonal=self.n_columns > most)
         if isinstance(self.coding, SymmetricCoding):
             W = self.coding.contrasts.T @ W @ self.coding.contrasts
         size = np.outer(np.diag(W), _diagonal(G)).ravel()[self.coding.places]
         scale = np.sqrt(self.penalty.n * size)
-        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start, c))
+        return replace(self, mean=(W, G), scale=scale, by_information=partial(self._placed, start))
 
     @property
     def _too_dear(self) -> bool:
@@ -587,7 +597,7 @@ class Problem:
         """Whether the information is too large to form, whatever asks for it."""
         return len(self.penalty.alpha) > MAX_FORMED_SIZE
 
-    def _placed(self, start: ndarray, c: Callable[[ndarray], ndarray]) -> Problem:
+    def _placed(self, start: ndarray) -> Problem:
         X = self.objective.blocks.arrays[0]
         k, out = X.shape[1], self
         information = self.objective(start, True).information
@@ -595,7 +605,7 @@ class Problem:
             frame = PartialledOut.of(self.objective, np.asarray(~self.penalty.alpha.reshape(-1, k).any(axis=0)))
             out, start = replace(self, objective=frame.apply(self.objective), frame=frame), frame.into(start)
             information = out.objective(start, True).information
-        return replace(out, gram=information[:k, :k], scale=out._scale(c(start)))
+        return replace(out, gram=information[:k, :k], scale=out._scale_of(information))
 
     def well_mixed(self, least: float = 1.0) -> Problem:
         """Problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
@@ -797,8 +807,13 @@ class Problem:
 
     def _scale(self, c: ndarray) -> ndarray:
         """Scale of the score: root of N times the information, as of N rows with scores of one size."""
-        e = self.coding.objective(self.objective)(c, True)
-        return np.sqrt(self.penalty.n * np.abs(np.diag(e.information)))
+        return self._scale_of(self.objective(self.coding.theta(self.coding.b(c)), True).information)
+
+    def _scale_of(self, A: ndarray) -> ndarray:
+        coding = self.coding
+        if coding.D is not None or coding.T is not None:
+            A = coding.objective(self.objective).information(A)
+        return np.sqrt(self.penalty.n * np.abs(np.diag(A)))
 
     def _judged(self, found: Fit, scale: ndarray) -> Fit:
         """A fit that has converged only if the optimality conditions hold."""
@@ -940,7 +955,7 @@ class Problem:
         coding, b = self.coding, self.coding.b(found.theta)
         theta = coding.theta(b)
         e = self.working.of(self.objective).gradient(theta)
-        too_wide = partial(_refuse_to_form, len(theta))
+        too_wide = partial(refuse_to_form, len(theta))
         form = too_wide if self._too_wide else partial(self.objective.information, theta)
         plain = DeferredEvaluation(e.value, e.score, form)
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
@@ -973,7 +988,8 @@ class Problem:
         return estimate, root @ root.T, spread @ spread.T
 
 
-def _refuse_to_form(size: int) -> Any:
+def refuse_to_form(size: int) -> Any:
+    """Raise EstimationError, with what an array of all coefficients by all would take."""
     raise EstimationError(
         f"the information of {size:,} coefficients takes {size * size / 2**27:,.0f} GiB and is not formed: there are "
         f"no standard errors, no effective degrees of freedom and nothing that rests on them of more than "

@@ -149,6 +149,12 @@ class RegularizedResults:
         """Labels of the slopes that are not 0: names of columns or, with several classes, (level, regressor)."""
         return self._param_index[self._state.selected]
 
+    def _as_dict(self) -> dict[str, Any]:
+        stored = super()._as_dict()  # type: ignore[misc]
+        if not self._state.has_spread:
+            stored["covariance"]["matrix"] = None
+        return stored
+
     # ------------------------------------------------------------------------------------------- for the summary
     def _header_tail(self) -> tuple[str, str]:
         """Last entry of the summary's header, in place of a likelihood ratio test."""

@@ -13,8 +13,9 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.penalised.problem import PenalisedEstimate, Penalty
-from glmclf.inference.covariance.types import DeferredCovariance
+from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation
+from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, refuse_to_form
+from glmclf.inference.covariance.types import Covariance, DeferredCovariance
 from glmclf.results.regression.state import FitState
 
 # kinds of the spread, the names of their covariances
@@ -41,10 +42,19 @@ class PenalisedState(FitState):
     @classmethod
     def of_fit(cls, found: PenalisedEstimate, spread: str, coordinates: Coordinates) -> PenalisedState:
         """Create the state from the estimate of all columns and the kind of its spread."""
-        size = (coordinates.size, coordinates.size)
-        known = partial(getattr, found.spread, "parameters")
-        form = partial(np.broadcast_to, np.nan, size) if spread == NONE else known
-        return cls.of(found, (DeferredCovariance(spread, WORDS[spread], form), []), coordinates)
+        return cls.of(found, (_covariance_of(found, spread, coordinates), []), coordinates)
+
+    @classmethod
+    def _evaluation(cls, fit: dict[str, Any]) -> Evaluation:
+        if fit["information"] is not None:
+            return super()._evaluation(fit)
+        return DeferredEvaluation(fit["value"], fit["score"], partial(refuse_to_form, len(fit["score"])))
+
+    @classmethod
+    def _covariance(cls, stored: dict[str, Any], found: Any, coordinates: Coordinates) -> tuple[Covariance, list[str]]:
+        if stored["matrix"] is not None:
+            return super()._covariance(stored, found, coordinates)
+        return _covariance_of(found, stored["name"], coordinates), stored["groups"]
 
     @classmethod
     def _kind_of_estimate(cls, stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
@@ -137,3 +147,11 @@ class PenalisedState(FitState):
             ("Penalty:", f"{self.estimate.name.lower()}, {alpha}, L1_wt = {self.penalty.L1_wt:g}{coding}"),
             ("Nonzero slopes:", f"{int(self.selected.sum())} of {total}"),
         ]
+
+
+def _covariance_of(found: PenalisedEstimate, spread: str, coordinates: Coordinates) -> Covariance:
+    """Covariance of the parameters by the kind of the spread, formed when it is asked for."""
+    size = (coordinates.size, coordinates.size)
+    known = partial(getattr, found.spread, "parameters")
+    form = partial(np.broadcast_to, np.nan, size) if spread == NONE else known
+    return DeferredCovariance(spread, WORDS[spread], form)

@@ -290,7 +290,7 @@ class FitState:
             "basis": found.basis.to_record() if isinstance(found.basis, LevelCentring) else found.basis,
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
-            "information": record_of(fit.evaluation.information),
+            "information": None if found.too_wide else record_of(fit.evaluation.information),
             **{name: getattr(fit, name) for name in ("iterations", "converged", "message", "decrement")},
             "method": method,
             "exact": found.exact,
@@ -306,17 +306,27 @@ class FitState:
         `cone` is that of a separated fit.
         """
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
-        evaluation = Evaluation(f["value"], f["score"], matrix_of(f["information"]))
-        fit = Fit(f["gamma"], evaluation, f["iterations"], f["converged"], f["message"], f["decrement"])
+        fit = Fit(f["gamma"], cls._evaluation(f), f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
         basis = LevelCentring.of_record(f["basis"]) if isinstance(f["basis"], Mapping) else f["basis"]
         found = cls._kind_of_estimate(stored, cone)(fit, basis, omitted=omitted, exact=f.get("exact"))
-        state = cls.of(found, Covariance.of(stored["covariance"]), replace(coordinates, omitted=omitted))
+        coordinates = replace(coordinates, omitted=omitted)
+        state = cls.of(found, cls._covariance(stored["covariance"], found, coordinates), coordinates)
         if "shift" in f:
             state = replace(state, coordinates=state.coordinates.shifted(f["shift"]))
         if f.get("inner") is not None:
             state = replace(state, inner=f["inner"])
         return replace(state, given=f["theta"])
+
+    @classmethod
+    def _evaluation(cls, fit: dict[str, Any]) -> Evaluation:
+        """Evaluation at the estimate that a file has."""
+        return Evaluation(fit["value"], fit["score"], matrix_of(fit["information"]))
+
+    @classmethod
+    def _covariance(cls, stored: dict[str, Any], found: Any, coordinates: Coordinates) -> tuple[Covariance, list[str]]:
+        """Covariance that a file has, with the names of its groupings."""
+        return Covariance.of(stored)
 
     @classmethod
     def _kind_of_estimate(cls, stored: dict[str, Any], cone: Any) -> Callable[..., Estimate]:
