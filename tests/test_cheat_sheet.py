@@ -24,6 +24,7 @@ def data():
     frame["group"] = np.repeat(np.arange(60), n // 60)
     frame["y"] = np.where(frame["x"] + rng.logistic(size=n) > 0, "yes", "no")
     frame["k"] = np.array(["a", "b", "c"])[np.digitize(frame["x"] + rng.logistic(size=n), [-0.7, 0.7])]
+    frame["n"] = np.tile([1, 2], n // 2)
     frame["t"], frame["f"] = rng.normal(size=n) / 5, rng.integers(1, 4, n)
     frame["good"], frame["bad"], frame["share"] = rng.integers(0, 5, n), rng.integers(1, 5, n), rng.uniform(size=n)
     return frame.assign(**{"dose group": frame["g"]})
