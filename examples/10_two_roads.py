@@ -124,7 +124,7 @@ for ax, (name, curve) in zip(axes, curves.items()):
         ax.semilogx(curve.index, curve[model], style, label=model)
     ax.set(title=name, xlabel="rows to learn from", xticks=curve.index, xticklabels=curve.index)
     ax.minorticks_off()
-axes[0].set_ylabel("score, in excess of the truth's")
+axes[0].set_ylabel("mean of -log p beyond the truth's")
 axes[0].legend()
 plt.show()
 

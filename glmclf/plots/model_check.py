@@ -11,7 +11,7 @@ import pandas as pd
 from glmclf.plots import labelling, layout, marks
 from glmclf.plots.density_curves import density_over_rows
 from glmclf.plots.diagnostics import normal_plot
-from glmclf.results.performance.findings import FINE
+from glmclf.results.performance.findings import FINE, LOOK, PROBLEM
 from glmclf.results.performance.fit_checks import COOK_LOOK, COOK_PROBLEM, VIF_LOOK, VIF_PROBLEM
 from glmclf.results.performance.law_checks import CURVES
 from glmclf.results.performance.model_check import ModelCheck
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANEL_HEIGHT = 3.0  # inches
+BAR_ROOM = 2.0  # height of a panel of densities, of the highest: bars of a few rows of one class are cut
 MAX_BARS = 10  # terms or pairs that are drawn
-MAX_POINTS = 10_000  # rows that are drawn
+ROWS_DRAWN = 10_000  # rows that are drawn
+MOST_INFLUENTIAL = 100  # rows that are drawn in any case
 MAX_CURVE_POINTS = 1_000
 MAX_NAMED_ROWS = 3  # rows that are named
 BARS_OF_LEVELS = 3  # levels up to which bins have intervals
@@ -65,7 +67,7 @@ def check(
     -----
     The words and numbers are those of ``res.check().table``, which has thresholds and sources, too; ``left_out`` there
     says why a panel is missing. Verdicts are computed from all rows; of more than 10,000 the panel of influence draws
-    so many, the largest Cook's distances among them, and says so.
+    about so many, the largest Cook's distances among them, and says so.
 
     Examples
     --------
@@ -80,7 +82,7 @@ def check(
     found = labelling.made(res, "check", ModelCheck, "check", asked, lambda one: one.check(**given))
     shown = _axes_of(found)
     if not shown:
-        raise NotImplementedError("check(): nothing can be drawn of this fit: " + "; ".join(found.left_out))
+        raise NotImplementedError(f"check(): nothing of this fit can be drawn: {found.left_out['calibration']}")
     columns = min(len(shown), 3 if len(shown) != 4 else 2)
     size = (layout.PANEL * columns, PANEL_HEIGHT * -(-len(shown) // columns) + 0.4)
     axes = layout.several(ax, len(shown), size, columns)
@@ -93,6 +95,9 @@ def check(
     marks.keys(figure, axes, ax is None)
     if ax is None:
         figure.suptitle(layout.wrapped(_heading(found), 100), fontsize=11)
+    for one, (name, _) in zip(axes, shown):
+        if name == "influence":
+            _name_rows(one, found)
     return figure
 
 
@@ -109,16 +114,15 @@ def _axes_of(found: ModelCheck) -> list[tuple[str, Any]]:
 
 def _heading(found: ModelCheck) -> str:
     res = found.results
-    said = found.words("estimate") if "estimate" in found.panels else ""
-    return f"{type(res.model).__name__} of {res.model.endog_names}, {labelling.observations(res.nobs)}" + (
-        f"; {said}" if said and not said.endswith(FINE) else ""
-    )
+    said = f"{type(res.model).__name__} of {res.model.endog_names}, {labelling.observations(res.nobs)}"
+    worse = "estimate" in found.panels and found.verdict_of("estimate") != FINE
+    return said + (f"; {found.words('estimate')}" if worse else "")
 
 
 def _title(ax: Axes, found: ModelCheck, name: str) -> None:
     words = found.words(name)
     layout.caption(ax, f"{'ROC' if name == 'roc' else name.capitalize()}: {words}")
-    if not words.endswith(FINE) and name != "roc":
+    if found.verdict_of(name) in (LOOK, PROBLEM):
         ax.title.set_color(layout.COLOURS[5])
 
 
@@ -138,7 +142,8 @@ def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
         ax.plot(s.predicted, s.smoothed, linewidth=1.2, alpha=0.8, **marks.line(k))
     event = repr(labelling.plain(levels[0])) if not several else "the level"
     layout.caption(ax, "", f"predicted probability of {event}", "observed share")
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    top = min(1.0, 1.1 * float(max(curve.predicted.max(), curve.observed.max(), smooth.predicted.max())))
+    ax.set(xlim=(-0.02 * top, 1.02 * top), ylim=(-0.02 * top, 1.02 * top))
 
 
 def _regressors(ax: Axes, found: ModelCheck, _: Any) -> None:
@@ -167,9 +172,9 @@ def _distances(ax: Axes, found: ModelCheck, _: Any) -> None:
 def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
     t = found._inspection.drawn["influence"].dropna()
     order = np.argsort(-t.cooks.to_numpy(), kind="stable")
-    if len(t) > MAX_POINTS:
-        rest = order[MAX_POINTS // 2 :]
-        order = np.r_[order[: MAX_POINTS // 2], rest[:: -(-2 * len(rest) // MAX_POINTS)]]
+    if len(t) > ROWS_DRAWN:
+        some = np.arange(0, len(t), -(-len(t) // ROWS_DRAWN))
+        order = np.r_[order[:MOST_INFLUENTIAL], np.setdiff1d(some, order[:MOST_INFLUENTIAL])]
     d = t.iloc[order]
     ax.scatter(d.leverage, d.cooks, s=9, color=layout.colour(0), alpha=0.6, linewidths=0)
     top = float(d.cooks.max())
@@ -178,12 +183,18 @@ def _influence(ax: Axes, found: ModelCheck, _: Any) -> None:
             ax.axhline(level, color=layout.GREY, linewidth=0.8, linestyle=":")
     ax.set_ylim(bottom=0.0, top=1.2 * top if top > 0 else 1.0)
     ax.margins(x=0.08)
-    sampled = f" ({len(d):,} of {len(t):,} rows drawn)" if len(d) < len(t) else ""
-    layout.caption(ax, "", f"leverage{sampled}", "Cook's distance")
-    named = d.iloc[:MAX_NAMED_ROWS]
-    named = named[named.cooks > 0]
-    x, y = named.leverage.to_numpy(), named.cooks.to_numpy()
-    marks.label_points(ax, x, y, list(named.index), np.full(len(named), 3.0))
+    if len(d) < len(t):
+        said = f"{len(d):,} of {len(t):,} rows drawn"
+        ax.text(0.99, 0.98, said, transform=ax.transAxes, ha="right", va="top", fontsize=layout.small(ax, 8.0))
+    layout.caption(ax, "", "leverage", "Cook's distance")
+
+
+def _name_rows(ax: Axes, found: ModelCheck) -> None:
+    """Name the rows of the largest Cook's distances, when all else has its place."""
+    d = found._inspection.drawn["influence"].nlargest(MAX_NAMED_ROWS, "cooks")
+    d = d[d.cooks > 0]
+    labels = marks.shortened([str(label) for label in d.index], 18)
+    marks.label_points(ax, d.leverage.to_numpy(), d.cooks.to_numpy(), labels, np.full(len(d), 3.0))
 
 
 def _collinearity(ax: Axes, found: ModelCheck, _: Any) -> None:
@@ -236,6 +247,8 @@ def _features(ax: Axes, found: ModelCheck, which: int) -> None:
     data = found._inspection.drawn["features"]
     name = data["order"][which]
     density_over_rows(ax, found.results, name, data["curves"].get(name))
+    highest = max(float(np.max(line.get_ydata())) for line in ax.lines)
+    ax.set_ylim(top=min(ax.get_ylim()[1], BAR_ROOM * highest))
     if which:
         own = data["table"][data["table"].feature == name]
         layout.caption(ax, f"{name}: off by up to {with_minus(float(own.distance.max()), 2)}")
@@ -249,6 +262,7 @@ def _covariances(ax: Axes, found: ModelCheck, _: Any) -> None:
         ax.plot([row.value], [at[k]], linestyle="none", markersize=5, **marks.look(k))
     _named_rows(ax, [str(labelling.plain(v)) for v in t.index])
     ax.set_ylim(len(t) - 0.5, -0.5)
+    ax.locator_params(axis="x", nbins=4)
     layout.caption(ax, "", f"log determinant of the covariance, {labelling.percent(found.alpha)} interval")
 
 

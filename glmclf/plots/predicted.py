@@ -274,7 +274,8 @@ def _room(found: Curves) -> tuple[float, float]:
     ends = np.r_[found.p.ravel(), found.low.ravel(), found.high.ravel()]
     ends = ends[np.isfinite(ends)]
     low, high = (ends.min(), ends.max()) if np.isfinite(found.p).all() and len(ends) else (0.0, 1.0)
-    low, high = (0.0 if low < 0.5 else low - 0.05 * (1 - low)), (1.0 if high > 0.5 or high == 0 else 1.05 * high)
+    low = 0.0 if low < 0.5 or low == 1 else low - 0.05 * (1 - low)  # where all are 0, or 1, the axis shows both
+    high = 1.0 if high > 0.5 or high == 0 else 1.05 * high
     return low - 0.015 * (high - low), high + 0.015 * (high - low)
 
 

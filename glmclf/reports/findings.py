@@ -11,14 +11,14 @@ import pandas as pd
 from glmclf import plots
 from glmclf.inference.hypotheses.wald import CONSTANTS
 from glmclf.plots import labelling
-from glmclf.plots.forest import UNKNOWN
+from glmclf.plots.forest import END_COLUMNS, UNKNOWN
 from glmclf.plots.predicted import values_of
 from glmclf.reports.blocks import Section, Subheading, Verbatim, Words, listed, sentence, table_of
 from glmclf.reports.modelled import described
 from glmclf.results.comparison.compare import compare
 from glmclf.results.comparison.regression_table import OMITTED, regression_table
 from glmclf.results.performance.findings import FINE, LOOK, PROBLEM
-from glmclf.results.requires import has_rows
+from glmclf.results.requires import Kind, has_rows, is_of
 from glmclf.results.tables.folding import folded
 from glmclf.results.tables.frames import per_unit, ratio_name
 from glmclf.results.tables.numbers import number, ratio, value_text
@@ -29,7 +29,7 @@ MAX_VARIABLES = 4  # variables whose adjusted predictions are drawn unasked
 MANY_VARIABLES = 100  # variables of which none are drawn unasked
 MAX_LEVELS_DRAWN = 30  # levels of a factor at which predictions are drawn
 DRAWN_AT, LISTED_AT = 25, 5  # values of a number at which predictions are drawn, and listed
-MAX_AVERAGED = 2_000_000  # numbers of the design over whose rows predictions are averaged at each value
+MAX_AVERAGED = 2_000_000  # numbers of the design, times pairs of equations, that are averaged over at each value
 
 
 class Asked(NamedTuple):
@@ -103,10 +103,12 @@ def effects(section: Section, asked: Asked) -> None:
         section.remark(f"The forest plot is left out: {why}.")
         return
     exponentiate = names != {""}
-    units = {name: size for name, size in asked.units.items() if name in shown}
+    per_one = any(is_of(res, Kind.OTHER_RATIO) for res in inner.values())  # odds_ratios, which plots ask, refuses them
+    units = {} if per_one else {name: size for name, size in asked.units.items() if name in shown}
     section.draw(
         "The forest plot",
-        f"{_kind(next(iter(names)))} with {labelling.percent(asked.alpha)} intervals.",
+        f"{_kind(next(iter(names)))}{', of one unit,' * (per_one and bool(asked.units))} with "
+        f"{labelling.percent(asked.alpha)} intervals.",
         plots.coefficients,
         inner if len(inner) > 1 else next(iter(inner.values())),
         exponentiate,
@@ -136,12 +138,16 @@ def _table_of_effects(section: Section, res: Any, asked: Asked) -> list[str]:
         section.say("Coefficients are those of the logit that the laws of the classes imply.")
     if name:
         against: list[Words] = []
-        if labelling.levels(res):
+        if is_of(res, Kind.SYMMETRIC):
+            against = [" against the geometric mean of all levels,"]
+        elif labelling.levels(res):
             against = [" against ", Verbatim(str(labelling.plain(res.model.reference))), ","]
         unit = " is of one unit of a regressor, all others being equal."
         section.say(f"The {name}, exp(b),", *against, unit, *_per(asked, kept))
     else:
         section.say(f"exp(b) of {type(res.model).__name__} is no ratio: here are the coefficients themselves.")
+        if asked.units:
+            section.remark("They are of one unit: units= is of ratios.")
     if terms:
         what = ", ".join(f"{term.name} ({term.size})" for term in terms)
         section.remark("Coefficients of large terms are not listed: ", Verbatim(what), ".")
@@ -158,26 +164,23 @@ def _table_of_effects(section: Section, res: Any, asked: Asked) -> list[str]:
 
 
 def _frame(res: Any, asked: Asked) -> pd.DataFrame:
-    """Estimates, ends of intervals and p-values, exponentiated where that is a ratio, per one unit of `asked`."""
-    exponentiate = bool(ratio_name(res))
-    table = res.summary_frame(alpha=asked.alpha, exponentiate=exponentiate)
-    known = {name: size for name, size in asked.units.items() if name in table.index.get_level_values(-1)}
+    """Estimates, ends of intervals and p-values, exponentiated where that is a ratio, then of `asked.units`."""
+    table = res.summary_frame(alpha=asked.alpha)
     found = pd.DataFrame(index=table.index)
-    scaled = res.odds_ratios(alpha=asked.alpha, units=known) if known and exponentiate else None
-    columns = table if scaled is None else scaled.set_axis(table.columns, axis=1).set_axis(table.index)
-    names = [str(column) for column in columns]
-    found["estimate"] = columns.iloc[:, 0].to_numpy(dtype=float)
-    found["low"], found["high"], found["p"] = np.nan, np.nan, np.nan
-    if "Conf. Int. Low" in names:
-        found["low"], found["high"] = (columns[c].to_numpy(dtype=float) for c in ("Conf. Int. Low", "Conf. Int. Upp."))
-    tests = [name for name in names if name.startswith("P>|")]
-    if tests:
-        found["p"] = columns[tests[0]].to_numpy(dtype=float)
+    for column, name in (("estimate", "coef"), ("low", END_COLUMNS[0]), ("high", END_COLUMNS[1])):
+        found[column] = table[name].to_numpy(dtype=float) if name in table else np.nan
+    tests = [name for name in table.columns if name.startswith("P>|")]
+    found["p"] = table[tests[0]].to_numpy(dtype=float) if tests else np.nan
+    statistic = [name for name in table.columns if name in ("z", "t")]
+    found["size"] = np.abs(table[statistic[0] if statistic else "coef"].to_numpy(dtype=float))
     omitted = getattr(res, "_omitted", None)
     found["omitted"] = False if omitted is None else np.asarray(omitted, dtype=bool)
-    statistic = [name for name in names if name in ("z", "t")]
-    size = columns[statistic[0]].to_numpy(dtype=float) if statistic else np.log(found["estimate"].to_numpy())
-    found["size"] = np.abs(size)
+    if ratio_name(res):
+        sizes = np.array([asked.units.get(name, 1.0) for name in table.index.get_level_values(-1)], dtype=float)
+        ends = np.sort(found[["low", "high"]].to_numpy() * sizes[:, None], axis=1)  # a negative unit changes them
+        with np.errstate(over="ignore"):
+            found["estimate"] = np.exp(found["estimate"].to_numpy() * sizes)
+            found["low"], found["high"] = np.exp(ends).T
     return found
 
 
@@ -269,7 +272,8 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
         section.remark(
             f"Of {len(every):,} variables the first {len(names)} of the formula are drawn; variables= names others."
         )
-    at = "overall" if has_rows(res) and res.nobs * len(res.model.exog_names) <= MAX_AVERAGED else "mean"
+    numbers = res.nobs * len(res.model.exog_names) * max(1, len(labelling.levels(res)) - 1) ** 2
+    at = "overall" if has_rows(res) and numbers <= MAX_AVERAGED else "mean"
     what = {
         "overall": "probabilities are averaged over the rows, in which all other variables are as observed",
         "mean": "all other variables are at their means, factors at the shares of their levels",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from glmclf.checks import check_choice, check_whole, either, first_of, true_or_false
+from glmclf.checks import check_choice, check_whole, either, first_of, is_number, true_or_false
 from glmclf.errors import DataError
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.plots import labelling
@@ -137,6 +138,9 @@ def report(
     chosen = _chosen(sections, len(fits))
     _check_names("units", units, _coefficients, fits.values())
     _check_names("variables", variables, findings.variables_of, fits.values())
+    for name, size in (units or {}).items():
+        if not is_number(size) or not math.isfinite(size) or size == 0:
+            raise ValueError(f"units={{{name!r}: {size!r}}}: the size of a change is a finite number other than zero")
     if reps is not None:
         reps = check_whole("reps", reps, 1)
     asked = Asked(fits, check_alpha(alpha), dict(units or {}), variables, reps, check_whole("seed", seed, 0), chosen)

@@ -469,3 +469,62 @@ def test_products_of_large_columns_are_warned_of(monkeypatch):
     monkeypatch.setattr(coding, "MANY_LEVELS", 5)
     with pytest.warns(InferenceWarning, match="about [0-5] correct digits.*multiplied by a factor"):
         glmclf.Logit.from_formula("y ~ g + far:g + id", _with_far(3e5, False)).fit()
+
+
+SLOPES = [
+    ("Logit", "y ~ z + x * id", {}),
+    ("Probit", "y ~ 0 + id + x:id", {"weights": "share"}),
+    ("MNLogit", "k ~ z + x * id", {"freq_weights": "w"}),
+]
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("model, formula, given", SLOPES)
+def test_slopes_that_separate_the_rows_of_their_level(monkeypatch, model, formula, given, alike):
+    """Found level by level, beside levels of one outcome: no search that would expand all columns."""
+    t = _table().copy()
+    for level in ("f03", "f08"):
+        high = t.x[t.id == level] > t.x[t.id == level].median()
+        t.loc[t.id == level, "y"] = high.astype(int)
+        t.loc[t.id == level, "k"] = np.where(high, "yes", np.where(t.z[t.id == level] > 2, "no", "other"))
+    if alike:
+        t.loc[t.id == "f05", ["y", "k"]] = 1, "yes"
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = getattr(glmclf, model).from_formula(formula, t, **given)
+        if few == 5:
+            monkeypatch.setattr("glmclf.core.separation.outcomes.MAX_NUMBERS_OF_PROGRAMS", 200)  # of a level alone
+        with pytest.warns(SeparationWarning):
+            fits.append(m.fit())
+    assert isinstance(fits[1].model._rows.X, ArrowColumns)
+    check(*fits)
+    assert (~np.isfinite(np.asarray(fits[1].params))).sum() >= 4
+
+
+@pytest.mark.parametrize("separated", [False, True])
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_influence_without_expanded_rows(monkeypatch, model, separated):
+    t = _table().copy()
+    if separated:
+        t.loc[t.id == "f05", ["y", "k"]] = 1, "yes"
+    left = "k" if model == "MNLogit" else "y"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        dense, many = pair(monkeypatch, model, f"{left} ~ x + z + id", t, weights="share")
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)  # nothing of all pairs of columns
+    a, b = (res.get_influence() for res in (dense, many))
+    for ask in (lambda i: i.hat_matrix_diag, lambda i: i.cooks_distance[0], lambda i: i.d_fittedvalues):
+        np.testing.assert_allclose(ask(b), ask(a), rtol=1e-8, atol=1e-14)
+
+
+def test_averages_over_too_many_levels_are_refused(monkeypatch):
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    res = glmclf.Logit.from_formula("y ~ x + id", _table()).fit()
+    monkeypatch.setattr("glmclf.results.margins.effects.MAX_GRADIENT_NUMBERS", 200)
+    with pytest.raises(NotImplementedError, match=r"predictions\(\) of 14 averages, .* name some levels"):
+        res.predictions("id")
+    few = res.predictions({"id": ["f03", "f04"]})
+    monkeypatch.setattr("glmclf.results.margins.contrasts.MAX_DENSE_BYTES", 100)
+    with pytest.raises(NotImplementedError, match="contrasts.. of 1 pairs: .* or name some levels"):
+        few.contrasts()

@@ -8,9 +8,10 @@ plt = pytest.importorskip("matplotlib.pyplot")
 
 from figures import crowded  # noqa: E402
 from numpy.testing import assert_allclose  # noqa: E402
+from scipy import stats  # noqa: E402
 
 from glmclf import LDA, QDA, CLogLog, Logit, NaiveBayes, Probit, plots  # noqa: E402
-from glmclf.errors import DataError  # noqa: E402
+from glmclf.errors import DataError, SeparationWarning  # noqa: E402
 
 
 def table(n=600, seed=0):
@@ -131,6 +132,92 @@ def test_no_verdict_depends_on_the_seed(logit):
     pd.testing.assert_frame_equal(a, b)
 
 
+def test_constraints_have_a_slope():
+    t, rng = table(2000)
+    t = drawn(t, expit(0.4 * t.x), rng)
+    res = Logit.from_formula("y ~ x", t).fit_constrained("x = 1")
+    found = res.check("calibration")
+    assert_allclose(found.table.value["calibration slope"], res.calibration(20).slope, rtol=1e-12)
+    assert verdicts(found)["calibration slope"] == "problem"
+
+
+def test_overdispersed_counts_are_a_problem():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=200)
+    p = rng.beta(4 * expit(x), 4 * expit(-x))
+    t = pd.DataFrame({"x": x, "yes": rng.binomial(20, p)}).assign(no=lambda t: 20 - t.yes)
+    res = Logit.from_formula("yes + no ~ x", t).fit()
+    found = res.check(["calibration", "residuals"])
+    assert verdicts(found)["goodness of fit"] == "problem" and verdicts(found)["residuals"] != "fine"
+    assert_allclose(found.table.value["goodness of fit"], res.gof_test().statistic["Pearson"], rtol=1e-12)
+
+
+def test_small_deviations_of_many_rows_are_fine():
+    t, rng = table(200_000)
+    t = drawn(t, expit(0.8 * t.x + 0.02 * t.x**2), rng)
+    t = t.assign(x=t.x.round(2)).groupby(["x", "y"], as_index=False).size()
+    found = Logit.from_formula("y ~ x", t, freq_weights="size").fit().check("calibration")
+    assert found.table.pvalue["link"] < 0.001 and found.verdict == "fine"
+
+
+def test_given_priors_have_no_verdict_of_calibration():
+    res = LDA.from_formula("g ~ a + b", classes(), priors={"p": 0.8, "q": 0.1, "r": 0.1}).fit()
+    assert set(res.check("calibration").table.verdict) == {""}
+
+
+def test_penalties_shrink_on_purpose():
+    t, rng = table()
+    res = Logit.from_formula("y ~ x + z", drawn(t, expit(2 * t.x), rng)).fit_regularized(1.0)
+    found = res.check(["calibration", "regressors"])
+    assert found.table.pvalue.min() < 0.001 and set(found.table.verdict) == {""}
+
+
+def test_an_offset_is_a_regressor():
+    t, rng = table()
+    t = drawn(t.assign(o=rng.normal(size=len(t))), expit(t.x), rng)
+    for offset in ("o", "np.sinh(o)"):
+        found = Logit.from_formula("y ~ x", t, offset=offset).fit().check("regressors")
+        assert " bins of o " in found.words("regressors") and found.verdict == "problem"
+
+
+def test_pooled_normal_laws_are_compared_together():
+    res = LDA.from_formula("g ~ a + b", t := classes()).fit()
+    z = (t.a - t.groupby("g").a.transform("mean")).to_numpy() / np.sqrt(res.covariances.loc["a", "a"])
+    found = res.check("features")
+    own = found._inspection.drawn["features"]["table"].set_index("feature")
+    assert_allclose(own.distance["a"], stats.kstest(z, "norm").statistic, rtol=1e-10)
+
+
+@pytest.mark.parametrize("model", [LDA, QDA, NaiveBayes])
+def test_laws_of_repeated_rows(model):
+    t = classes(n=60).assign(f=lambda t: np.arange(len(t)) % 3 + 1)
+    weighted = model.from_formula("g ~ a + b", t, freq_weights="f").fit().check().table
+    repeated = model.from_formula("g ~ a + b", t.loc[t.index.repeat(t.f)]).fit().check().table
+    assert list(weighted.index) == list(repeated.index)
+    assert_allclose(*(x.drop("outliers", errors="ignore").value for x in (weighted, repeated)), rtol=1e-6)
+
+
+def test_complete_separation_is_said():
+    t, _ = table(60)
+    with pytest.warns(SeparationWarning):
+        res = Logit.from_formula("y ~ x", t.assign(y=(t.x > 0).astype(int))).fit()
+    found = res.check()
+    assert "separation" in found.words("estimate") and found.verdict == "look"
+    assert "moves the estimate" in found.left_out["influence"]
+    assert "separation" in plots.check(found).get_suptitle()
+
+
+@pytest.mark.parametrize("model", [Logit, LDA])
+def test_streams_have_what_sums_over_rows_give(model):
+    t = classes().query("g != 'r'")
+    stream = model.from_formula("g ~ a + b", lambda: iter([t[:200], t[200:]])).fit()
+    whole = model.from_formula("g ~ a + b", t).fit()
+    found = stream.check()
+    assert "stream" in found.left_out["residuals"] and "calibration" in found.panels
+    same = [check for check in found.table.index if check != "estimate"]
+    assert_allclose(found.table.value[same], whole.check().table.value[same], rtol=1e-6)
+
+
 # --------------------------------------------------------------------------------------------------------- figures
 @pytest.mark.parametrize("fit", ["logit", "probit", "mnlogit", "lda", "separated"])
 def test_titles_are_the_words(fit, request):
@@ -154,6 +241,37 @@ def test_panels_are_left_out_and_refused_by_name(lda, logit):
         plots.check(logit, "influenza")
     with pytest.raises(TypeError, match="no panels="):
         plots.check(logit.check("roc"), "roc")
+
+
+def test_axes_of_a_user(logit):
+    figure, axes = plt.subplots(1, 2)
+    assert plots.check(logit, ["influence", "roc"], ax=axes) is figure
+    assert axes[1].get_title().startswith("ROC: AUC")
+    with pytest.raises(ValueError, match="2 panels"):
+        plots.check(logit, ["influence", "roc"], ax=axes[0])
+
+
+def test_wide_and_many_levels_are_readable(wide, eight):
+    for res in (wide, eight):
+        assert not crowded(plots.check(res))
+
+
+def test_rows_of_large_data_are_sampled_in_the_figure_alone():
+    t, rng = table(30_000)
+    res = Logit.from_formula("y ~ x + z", drawn(t, expit(t.x), rng)).fit()
+    ax = plots.check(res, "influence").axes[0]
+    shown, cooks = ax.collections[0].get_offsets(), res.get_influence().cooks_distance[0]
+    assert len(shown) < 11_000 and f"{len(shown):,} of 30,000 rows drawn" in [x.get_text() for x in ax.texts]
+    assert cooks.max() in shown[:, 1]
+
+
+@pytest.mark.parametrize(
+    "options, error", [({"panels": 3}, TypeError), ({"panels": []}, ValueError), ({"alpha": 2}, ValueError),
+                       ({"seed": "a"}, ValueError)]
+)  # fmt: skip
+def test_bad_options(logit, options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        logit.check(**options)
 
 
 def test_results_without_rows(penguins):

@@ -209,6 +209,8 @@ def test_gaps_of_a_separated_fit():
             plots.probabilities(r, v, points=4).axes[0] for r, v in ((res, "x"), (res, "z"), (factor, "g"))
         )
         low = plots.probabilities(res, "x", values=[-9, -8, 0]).axes[0]
+        certain = [plots.probabilities(res, "x", values=v).axes[0].get_ylim() for v in ([-9, -8, -7], [7, 8, 9])]
+    assert_allclose(certain, [(0, 1), (0, 1)], atol=0.02)
     p = across.get_lines()[0].get_ydata()
     assert (p[[0, -1]] == [0, 1]).all() and np.isnan(p).any()
     assert low.get_lines()[0].get_ydata()[0] == 0 and np.isnan(low.get_lines()[0].get_ydata()[2])

@@ -190,6 +190,7 @@ def test_sections_are_chosen_in_order(logit):
     ({"sections": ["model", "models"]}, ValueError, 'choose "model", "comparison", "summary", "effects"'),
     ({"sections": "model"}, TypeError, "a list of names"),
     ({"sections": []}, ValueError, "is empty"),
+    ({"units": {"bill_length_mm": 0}}, ValueError, "a finite number other than zero"),
     ({"units": {"age": 10}}, DataError, "'age'; there are Intercept"),
     ({"variables": ["age"]}, DataError, "'age'; there are bill_length_mm"),
     ({"variables": "species"}, TypeError, "a list of names"),
@@ -222,6 +223,16 @@ def test_units_and_variables(logit):
     assert found.tags.count("figure") == 2
 
 
+def test_units_of_hazard_ratios():
+    res = CLogLog.from_formula("killed + survived ~ dose", datasets.load("beetles")).fit()
+    found = page(res, sections=["effects"], units={"dose": -0.1})
+    ratio, (low, high) = np.exp(-0.1 * res.params["dose"]), np.exp(-0.1 * res.conf_int().loc["dose"])
+    estimate, interval, _ = found.cells("effects", "dose (per -0.1)")
+    assert float(estimate) == pytest.approx(ratio, rel=1e-2)
+    assert [*map(float, interval.split(" to "))] == pytest.approx([high, low], rel=1e-2)
+    assert "Hazard ratios, of one unit, with 95 % intervals" in found.texts["effects"]
+
+
 def test_several_fits(logit, penguins):
     small = Logit.from_formula("sex ~ bill_length_mm + bill_depth_mm", penguins, event="male").fit()
     file = io.StringIO()
@@ -248,9 +259,12 @@ def fits(penguins):
     yield "counts", Logit.from_formula(sex, words, freq_weights="n").fit(), "frequency weight says: n (sum"
     yield "sampled", Logit.from_formula(sex, words, weights="w").fit(), "sampling weights: w (sum"
     yield "cluster", Logit.from_formula(sex, words).fit(
-        cov_type="cluster", cov_kwds={"groups": rows.island.to_numpy()}), "type cluster, clusters: 3"
+        cov_type="cluster", cov_kwds={"groups": rows.island.to_numpy()}), "bootstrap samples of the clusters"
     yield "ridge", Logit.from_formula(sex, rows).fit_regularized(0.1), "Penalty: ridge"
     yield "lasso", MNLogit.from_formula("species ~ bill_length_mm", rows).fit_regularized(0.1, L1_wt=1.0), "no standard"
+    yield "symmetric", MNLogit.from_formula("species ~ bill_length_mm", rows).fit_regularized(
+        0.1, symmetric=True), "exp(b), against the geometric mean of all levels, is of one unit"
+    yield "no ratio", Probit.from_formula(sex, rows).fit_regularized(0.1, L1_wt=1.0), "There are no standard errors"
     yield "firth", Logit.from_formula("y ~ x + z", apart).fit(bias_reduction="firth"), "Firth"
     yield "bound", Logit.from_formula(sex, rows).fit_constrained("bill_length_mm = 1"), "constraints bill_length_mm = 1"
     yield "collinear", Logit.from_formula(sex + " + I(2 * bill_length_mm)", rows).fit(), "(omitted)"
@@ -303,7 +317,8 @@ def test_large_fits_have_reports_of_a_bounded_size():
     assert "g (500 levels)" in found.texts["effects"] and len(found.rows["effects"]) < 5
     assert "reps=20 asks for it" in found.texts["validation"]
     X = rng.normal(size=(400, 300))
-    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects"])
+    found = page(Logit(table.y[:400], X).fit_regularized(1.0), sections=["summary", "effects", "check"])
+    assert "collinearity of 300 terms" in found.texts["check"]
     assert "more rows, which are not shown" in found.texts["summary"]
     assert len(found.rows["effects"]) == 41 and "Of 300 coefficients the 40" in found.texts["effects"]
 

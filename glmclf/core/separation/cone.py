@@ -111,12 +111,29 @@ class RecessionCone:
     @cached_property
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
-        return self.sign_of(np.eye(len(self.basis)))
+        signs = np.zeros(len(self.basis))
+        signs[self._parameters] = self.sign_of(self._units)
+        return signs
 
     @cached_property
     def moved(self) -> ndarray:
         """Mask of the parameters that some direction changes, (p,); their signs are another question."""
-        return self.moves(np.eye(len(self.basis)))
+        moved = np.zeros(len(self.basis), dtype=bool)
+        moved[self._parameters] = self.moves(self._units)
+        return moved
+
+    @property
+    def _parameters(self) -> ndarray:
+        """Places of the parameters in the cone's span."""
+        return np.flatnonzero(self.basis.any(axis=1))
+
+    @property
+    def _units(self) -> ndarray:
+        """Each of these parameters alone, (., p)."""
+        at = self._parameters
+        units = np.zeros((len(at), len(self.basis)))
+        units[np.arange(len(at)), at] = 1.0
+        return units
 
     def moves(self, R: ndarray) -> ndarray:
         """Mask of the combinations R d of the parameters (., p) that some direction changes."""

@@ -33,6 +33,7 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks, linear
 from glmclf.core.rows.summed import Summed
 from glmclf.core.separation import stream
+from glmclf.core.separation.by_level import level_cones
 from glmclf.core.separation.certificate import SURE_RCOND, has_maximum
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, different, rounded_cone
 from glmclf.core.separation.limit import LimitEstimate, limit_estimate
@@ -99,6 +100,33 @@ def count(objective: Objective, start: ndarray | None = None) -> CountedRows | N
     if found is None:
         return None
     gone, cone = found
+    return _with_rest(objective, gone, cone, start)
+
+
+def count_by_level(objective: Objective, theta: ndarray) -> CountedRows | None:
+    """What slopes by level tell of the rows of their own level, or None where they tell nothing or not all.
+
+    Parameters
+    ----------
+    objective : Objective or MultinomialObjective
+        Of full column rank.
+    theta : (p,) ndarray
+        Where a fit stopped, or far along what was counted.
+    """
+    gone = None
+    while True:  # what is decided by some levels may have kept a fit from others
+        found = level_cones(objective, theta)
+        if found is None or (gone is not None and found[0].sum() <= gone.sum()):
+            return None
+        gone = found[0]
+        told = _with_rest(objective, *found, theta)
+        if told.cone is not None:
+            return told
+        theta = told.near
+
+
+def _with_rest(objective: Objective, gone: Any, cone: Any, start: ndarray | None) -> CountedRows:
+    """Rows that directions rule out, with the cone where a fit of the rest proves that it is all of it."""
     size = objective.blocks.arrays[0].shape[1] * objective.likelihood.n_eta
     theta, enough = np.zeros(size) if start is None else start, separation_loglik(objective, size)
     if cone is None:

@@ -12,7 +12,7 @@ from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT, passes_are_dear
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation import outcomes, stream
 from glmclf.core.separation.certificate import has_maximum
-from glmclf.core.separation.counting import CountedRows, count, is_told
+from glmclf.core.separation.counting import CountedRows, count, count_by_level, is_told
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, Any]:
@@ -36,6 +36,10 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
         return None, None
     if counted is not None and counted.cone is not None:
         return counted.cone, counted
+    if theta is not None:
+        told = count_by_level(objective, theta if counted is None else counted.near)
+        if told is not None:
+            return told.cone, told
     return _search(objective).find_cone(objective, theta if counted is None else counted.near)
 
 

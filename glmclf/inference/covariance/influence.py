@@ -10,6 +10,7 @@ from numpy import ndarray
 from glmclf.core.design.columns import RowLengths
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.likelihood.pointwise import Binomial, Multinomial
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.observations import linear_predictors
 
@@ -33,12 +34,15 @@ class Influences(NamedTuple):
         u' G (I - W G)^-1 u: what the fit to the row gained by having it, in units of the deviance.
     change : (n, p) ndarray, optional
         Estimate less the one-step estimate without the row, in the objective's coordinates, where it was asked for.
+    shift : (n, q) ndarray, optional
+        Change of the row's own linear predictors, G (I - W G)^-1 u, where rows are not expanded.
     """
 
     leverage: ndarray
     cooks: ndarray
     gain: ndarray
     change: Any = None
+    shift: Any = None
 
 
 class RowsError(Exception):
@@ -77,7 +81,7 @@ def influence(
     theta : (p,) ndarray
         The estimate.
     root : (p, d) ndarray
-        T; with many levels, of one equation and without changes, A^-1 itself as `BlocksPlusLowRank`.
+        T; with many levels and without changes A^-1 itself as `BlocksPlusLowRank`.
     frequency : bool
         Whether weights are frequencies: then the numbers are those of one of the equal rows; otherwise of the row with
         its weight, Cook's distance and gain in the objective's unit, so that only the ratios of weights matter.
@@ -91,7 +95,8 @@ def influence(
     """
     p, q = len(theta), objective.likelihood.n_eta
     blocks, lengths = objective.blocks, RowLengths(root)
-    alone = q == 1 and not change  # then X is not expanded
+    many = isinstance(root, BlocksPlusLowRank)
+    alone = (q == 1 or many) and not change  # then X is not expanded
     size = blocks.size if alone else max(16, min(blocks.size, MAX_ROW_ENTRIES // (p * q)))
     parts = []
     for X, y, m, offset, weights in Blocks(*blocks.arrays, size=size):
@@ -99,8 +104,15 @@ def influence(
         u, W = score_and_weight(objective.likelihood, A, y, m, offset, theta)
         if weights is not None and not frequency:
             u, W = weights[:, None] * u, weights[:, None, None] * W
-        parts.append(_of_one(lengths(X), u[:, 0], W[:, 0, 0], root) if alone else _rows(A, u, W, root, change))
-    found = Influences(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        if not alone:
+            parts.append(_rows(A, u, W, root, change))
+        elif q == 1:
+            parts.append(_of_one(lengths(X), u[:, 0], W[:, 0, 0], root))
+        else:
+            parts.append(_of_forms(X.forms(root, q), u, W, p))
+    leverage, cooks, gain, *last = (np.concatenate(part) for part in zip(*parts, strict=True))
+    more = dict(zip(("shift" if alone else "change",), last, strict=False))
+    found = Influences(leverage, cooks, gain, **more)
     return found._replace(cooks=found.cooks / objective.unit, gain=found.gain / objective.unit)
 
 
@@ -134,12 +146,21 @@ def of_patterns(objective: Objective, pattern: ndarray) -> Objective:
     return type(objective)(likelihood if several else Binomial(likelihood.link), blocks, objective.unit)
 
 
-def _of_one(G: ndarray, u: ndarray, w: ndarray, root: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """Leverage, Cook's distance and gain of rows with one equation, from their numbers G."""
+def _of_one(G: ndarray, u: ndarray, w: ndarray, root: ndarray) -> tuple[ndarray, ...]:
+    """Leverage, Cook's distance, gain and change of the predictor of rows with one equation, from their numbers G."""
     leverage = w * G
     with np.errstate(divide="ignore", invalid="ignore"):
         left = np.where(leverage > 1.0 - LEVERAGE_ONE, np.nan, u / (1.0 - leverage))
-    return leverage, left * left * G / max(root.shape[1], 1), u * left * G
+    return leverage, left * left * G / max(root.shape[1], 1), u * left * G, (left * G)[:, None]
+
+
+def _of_forms(G: ndarray, u: ndarray, W: ndarray, d: int) -> tuple[ndarray, ...]:
+    """Leverage, Cook's distance, gain and change of the predictors of rows with several equations, from G (n, q, q)."""
+    WG = W @ G
+    leverage = np.trace(WG, axis1=1, axis2=2)
+    left = np.where(_alone(WG, leverage)[:, None], np.nan, _solve(np.eye(u.shape[1]) - WG, u))
+    shift = np.einsum("nij,nj->ni", G, left)
+    return leverage, (left * shift).sum(axis=1) / max(d, 1), (u * shift).sum(axis=1), shift
 
 
 def _rows(X: ndarray, u: ndarray, W: ndarray, root: ndarray, change: bool) -> tuple[ndarray, ...]:

@@ -9,8 +9,9 @@ from numpy import ndarray
 from scipy.special import chdtr, chdtrc, polygamma, psi
 
 # P(D* > x) = a exp(-b x^2) through the 5 % and 1 % points of Stephens (1974), table 1A; at 15, 10 and 2.5 % it is
-# within a tenth of the level. A gamma law has two parameters as a normal law, which it is for large shapes
-TAILS = {"gaussian": (5.90, 5.956), "gamma": (5.90, 5.956), "exponential": (2.117, 3.130)}
+# within a tenth of the level
+TAILS = {"gaussian": (5.90, 5.956), "exponential": (2.117, 3.130)}
+NORMAL_SHAPE = 3.0  # shape of a gamma law from which a normal law's p-values are right within a quarter
 
 
 def distance(x: ndarray, weights: ndarray, F: ndarray, before: ndarray | None = None) -> float:
@@ -34,8 +35,11 @@ def distance(x: ndarray, weights: ndarray, F: ndarray, before: ndarray | None = 
     return float(max(np.abs(upto[last] - F[last]).max(), np.abs(start[first] - before[first]).max()))
 
 
-def pvalue_of_distance(D: float, n: float, family: str) -> float:
+def pvalue_of_distance(D: float, n: float, family: str, shape: float = 1.0) -> float:
     """p-value of a distance from a law whose parameters were estimated from the same rows.
+
+    A gamma law of a large shape is as a normal law, which has two parameters, too; for small ones the exponential's is
+    a bound, as the distance is smaller where the shape is estimated.
 
     References
     ----------
@@ -43,6 +47,8 @@ def pvalue_of_distance(D: float, n: float, family: str) -> float:
     69, 730-737.
     """
     root = math.sqrt(n)
+    if family == "gamma":
+        family = "gaussian" if shape >= NORMAL_SHAPE else "exponential"
     if family == "exponential":
         modified = (D - 0.2 / n) * (root + 0.26 + 0.5 / root)
     else:

@@ -60,8 +60,8 @@ class Estimated(NamedTuple):
     ----------
     objective : Objective
     theta : (p,) ndarray
-    root : (p, d) ndarray
-        T with T T' its inverse information.
+    root : (p, d) ndarray or BlocksPlusLowRank
+        T with T T' its inverse information; the second is this itself.
     basis : (k, k) ndarray or None
         Basis of the coordinates, as in `core`'s `Estimate`.
     free : (p, d) ndarray or None
@@ -72,7 +72,7 @@ class Estimated(NamedTuple):
 
     objective: Any
     theta: ndarray
-    root: ndarray
+    root: Any
     basis: ndarray | None
     free: ndarray | None
     places: ndarray

@@ -17,7 +17,7 @@ from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import from_basis
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.fit.restricted import Restricted
+from glmclf.core.fit.restricted import Restricted, Selected
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.arrow import ArrowFactor
@@ -28,7 +28,7 @@ from glmclf.inference.covariance.constrained import constrained_influence
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, first_rows, influence, of_patterns
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
-from glmclf.results.diagnostics.goodness_of_fit import estimated_rows, pattern_numbers
+from glmclf.results.diagnostics.goodness_of_fit import Estimated, estimated_rows, pattern_numbers
 from glmclf.results.tables.frames import WholeFrame, notebook
 
 PRINTED = 5  # rows that an Influence prints
@@ -53,8 +53,7 @@ def _influences(found: Estimate, res: Any, pattern: ndarray | None, change: bool
     """`influences` of an estimate of some kind."""
     state, objective, theta, evaluation = res._state, *_at_the_estimate(res, pattern)
     factor = evaluation.factor
-    by_levels = isinstance(factor, ArrowFactor) and not change and objective.likelihood.n_eta == 1
-    root = factor.inverse if by_levels else factor.root
+    root = factor.inverse if isinstance(factor, ArrowFactor) and not change else factor.root
     found_by_row = influence(objective, theta, root, res.model._frequency, change)
     if not state.combinations or not change:
         return found_by_row
@@ -81,21 +80,42 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None, chang
     if res._origin is not None:
         some = influences(res._origin, pattern, change)
         moved = some.change @ res._origin._change_of_base(res.model).T if change else None
-        return some._replace(change=moved)
+        return some._replace(change=moved, shift=None)
     of_rows = np.arange(len(res.model._rows)) if pattern is None else pattern
     n, p = int(of_rows.max()) + 1, len(res._state.theta)
     full = Influences(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, p)) if change else None)
-    limit = estimated_rows(res)
+    limit = None if change else _many_levels_at_the_limit(found)
+    limit = estimated_rows(res) if limit is None else limit
     if limit is None:
         return full
     at, inner = np.unique(of_rows[found.rows], return_inverse=True)
     objective = limit.objective if pattern is None else of_patterns(limit.objective, inner)
     some = influence(objective, limit.theta, limit.root, res.model._frequency, change)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
+    if some.shift is not None:
+        full.cooks[at] *= limit.root.shape[1] / len(found.inner.fit.theta)
+        full = full._replace(shift=np.zeros((n, some.shift.shape[1])))
+        full.shift[at] = some.shift
     if change:
         moved = some.change @ found.objective.free if isinstance(found.objective, Restricted) else some.change
         full.change[at] = found.limit.spread(moved.T).T
     return full
+
+
+def _many_levels_at_the_limit(found: LimitEstimate) -> Estimated | None:
+    """The finite parameters of a separated fit and its rows, the inverse information in place of its root; None unless
+    a factor has many levels."""
+    if not found.has_limit or not len(found.kept) or not len(found.rows):
+        return None
+    objective, theta = found.objective, found.inner.fit.theta
+    factor = objective(theta, True).factor
+    if not isinstance(factor, ArrowFactor):
+        return None
+    V, places = factor.inverse, found.kept
+    if not isinstance(objective, Selected):
+        return Estimated(objective, theta, V, None, None, places)
+    V = V.embedded(objective.kept, len(objective.held))
+    return Estimated(objective.objective, objective.theta(theta), V, None, None, places)
 
 
 def influence_on(res: Any, J: ndarray) -> ndarray:
@@ -216,6 +236,8 @@ class Influence:
 
     def _change_of_eta(self) -> ndarray:
         """Change of a row's own linear predictors by the row, (n,) or (n, K-1)."""
+        if self._found.shift is not None:
+            return self._found.shift if self._several else self._found.shift[:, 0]
         res, q = self.results, self.results.model._likelihood.n_eta
         X = self._X if res._state.basis is None else rotated(self._X, res._state.basis, res._state.exact)
         parts = []

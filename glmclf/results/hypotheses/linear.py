@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,19 +76,21 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
 
     if not hypothesis or (isinstance(hypothesis, str) and not hypothesis.strip()):
         raise ValueError(f"the hypothesis is empty; the parameters are {names}")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"the names {twice} stand for several parameters: use a matrix labelled like cov_params()")
     if isinstance(hypothesis, dict):
         return _by_name(hypothesis, names)
+    among = [i for i, name in enumerate(names) if _occurs(name, hypothesis)] or [0]
+    told = [names[i] for i in among]  # others are no part of it, and reading it takes time for each
     try:
         with np.errstate(all="ignore"):  # division by 0 gives a number that is refused later
-            parsed = DesignInfo(names).linear_constraint(hypothesis)
+            parsed = DesignInfo(told).linear_constraint(hypothesis)
     except (PatsyError, IndexError) as error:
         try:  # placeholders for names with signs, as "ywhite-collar_educ"
             with np.errstate(all="ignore"):
-                coded = _coded(hypothesis, names)
-                parsed = DesignInfo([f"p{i}_" for i in range(len(names))]).linear_constraint(coded)
+                coded = _coded(hypothesis, told)
+                parsed = DesignInfo([f"p{i}_" for i in range(len(told))]).linear_constraint(coded)
         except (PatsyError, IndexError):
             why = error if isinstance(error, PatsyError) else "one of the equations is empty"
             raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
@@ -96,7 +99,9 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
             "the hypothesis has too many terms to be read from text: give it as a matrix R, a row an equation and a "
             f"column for each of the {len(names)} parameters, or as (R, q)"
         ) from None
-    return parsed.coefs, parsed.constants.ravel()
+    R = np.zeros((len(parsed.coefs), len(names)))
+    R[:, among] = parsed.coefs
+    return R, parsed.constants.ravel()
 
 
 def respelled(hypothesis: Any, names: list[str], index: pd.Index | None) -> Any:
@@ -106,7 +111,8 @@ def respelled(hypothesis: Any, names: list[str], index: pd.Index | None) -> Any:
     if isinstance(hypothesis, tuple):
         return tuple(respelled(part, names, index) for part in hypothesis)
     written = [f"y{level}_{name}" for level, name in index]
-    others = {other: name for other, name in zip(written, names, strict=True) if other not in names}
+    known = set(names)
+    others = {other: name for other, name in zip(written, names, strict=True) if other not in known}
     if not others:
         return hypothesis
     if isinstance(hypothesis, dict):
@@ -163,9 +169,17 @@ def _coded(hypothesis, names: list[str]):
     return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
 
 
+def _occurs(word: str, hypothesis: Any) -> bool:
+    """Whether a word is in a text or in one of a list."""
+    texts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
+    return any(isinstance(text, str) and word in text for text in texts)
+
+
 def _replaced(hypothesis, words: Mapping[str, str]):
     """Replace words in a text or a list of texts, the longest first."""
-    order = sorted(words, key=lambda word: -len(word))
+    order = sorted((word for word in words if _occurs(word, hypothesis)), key=lambda word: -len(word))
+    if not order:
+        return hypothesis
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(word)}(?![\w.])" for word in order))
 
     def code(text: Any) -> Any:

@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.core.numerics.constants import EPS
 from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
@@ -220,6 +221,7 @@ class ContrastsOfSettings(RowTests):
             [", ".join(str(row.setting[i]) for i in free) for row in self._labelled],
             self._sign,
             "contrasts() needs two settings or more: at={variable: [values]}, over= or by= with two groups",
+            self._estimates()[1].J.shape[1],
         )
         rows = [
             LabelledRow(i, self._labelled[a].level, tuple(self._labelled[a].setting[j] for j in kept), (label, *name))
@@ -255,15 +257,20 @@ class RowPairs:
         Number of that.
     """
 
-    def __init__(self, contrast: str, keys: Sequence[Hashable], things: Sequence[str], sign: str, too_few: str):
+    def __init__(
+        self, contrast: str, keys: Sequence[Hashable], things: Sequence[str], sign: str, too_few: str, p: int
+    ):
         members: dict[Any, list[int]] = {}
         for i, key in enumerate(keys):
             members.setdefault(key, []).append(i)
         if min(map(len, members.values())) < 2:
             raise ValueError(too_few)
         number = sum(len(some) * (len(some) - 1) // 2 for some in members.values())
-        if contrast == "pairwise" and number > MAX_PAIRS:
-            raise NotImplementedError(f'contrasts() of {number:,} pairs: use contrast="reference" or "sequential"')
+        if contrast == "pairwise" and (number > MAX_PAIRS or 8 * number * p > MAX_DENSE_BYTES):
+            raise NotImplementedError(
+                f'contrasts() of {number:,} pairs: use contrast="reference" or "sequential", or name some levels; the '
+                f"gradients of all pairs in {p:,} parameters have {8e-9 * number * p:,.1f} GB"
+            )
         found = [(a, b, which) for which, some in enumerate(members.values()) for a, b in _of(contrast, some)]
         self.first, self.second, self.family = (np.array(part) for part in zip(*found, strict=True))
         self.labels = [sign.join((things[b], things[a])) for a, b, _ in found]

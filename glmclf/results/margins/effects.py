@@ -69,7 +69,7 @@ def marginal_effects(
     effects = _Effects(source, method, dummy, count, contrast == "pairwise", variables is not None)
     for name in asked:
         effects.add(name, found.table)
-    _check_size(source, len(effects.wanted) * len(found.labels) * len(found.groups))
+    check_size(source, len(effects.wanted) * len(found.labels) * len(found.groups), "get_margeff()", "fewer variables=")
     estimands = [
         Estimand((*setting, *group), (label,), averages[g], g)
         for setting, answers in found.averages(effects.wanted, keep=vcov is not None)
@@ -81,14 +81,14 @@ def marginal_effects(
     return MarginalEffects(res, source, estimands, found.names, C, SLOPES[method], found.at)
 
 
-def _check_size(source: LinearPredictors, averages: int) -> None:
+def check_size(source: LinearPredictors, averages: int, method: str, few: str) -> None:
     """Refuse so many averages that their gradients, one an outcome in all parameters, would take all memory."""
     q = len(source.V)
     numbers = averages * source.outcome.K * q
     if numbers > MAX_GRADIENT_NUMBERS:
         raise NotImplementedError(
-            f"get_margeff() of {averages:,} averages, their gradients in {q:,} coefficients, would take "
-            f"{8e-9 * numbers:.1f} GB, several times over: name fewer variables=, or fewer settings"
+            f"{method} of {averages:,} averages, their gradients in {q:,} coefficients, would take "
+            f"{8e-9 * numbers:.1f} GB, several times over: name {few}, or fewer settings"
         )
 
 

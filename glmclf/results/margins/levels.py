@@ -7,7 +7,7 @@ row: the other columns are computed once, and rows are never as wide as there ar
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from glmclf.results.margins.predictors import CERTAIN, RegressionPredictors
 from glmclf.results.margins.rows import Found, ObservedRows, RowBlock, WantedAverage, effect_sums
 from glmclf.results.separation import signs_of_rows
 
+ROWS_JOINED = 2**14  # of a block of few columns
 MIN_APART = 8  # set in turn, from which the other columns are worth computing apart
 
 
@@ -45,7 +46,7 @@ class LevelRows:
         raw = self.source.raw(table)
         self._parts = raw[:, own]
         self._rest = np.setdiff1d(np.arange(raw.shape[1]), own)
-        self._blocks = [self._narrow(block) for block in rows._blocks()]
+        self._blocks = list(_joined(self._narrow(block) for block in rows._blocks()))
 
     def _narrow(self, block: RowBlock) -> RowBlock:
         self.source.refuse_infinite(block.raw)
@@ -71,6 +72,26 @@ class LevelRows:
         if ends is not None:
             ends = ends._replace(by_p=wide(ends.by_p), by_q=wide(ends.by_q))
         return average._replace(gradient=wide(average.gradient), ends=ends)
+
+
+def _joined(blocks: Iterator[RowBlock]) -> Iterator[RowBlock]:
+    """Blocks of a few columns with as many rows as pay, of which no slopes are asked."""
+    some: list[RowBlock] = []
+    for block in blocks:
+        some.append(block)
+        if sum(len(one.raw) for one in some) >= ROWS_JOINED:
+            yield _one_of(some)
+            some = []
+    if some:
+        yield _one_of(some)
+
+
+def _one_of(blocks: list[RowBlock]) -> RowBlock:
+    def joined(name: str) -> Any:
+        some = [getattr(block, name) for block in blocks]
+        return None if some[0] is None else np.concatenate(some)
+
+    return RowBlock(joined("raw"), joined("offset"), joined("weights"), joined("codes"), blocks[0].slopes)
 
 
 class _LevelPredictors:

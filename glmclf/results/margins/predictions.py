@@ -18,7 +18,7 @@ from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
 from glmclf.inference.margins import contrasts
 from glmclf.results.margins.contrasts import PAIRS, SIGNS, Contrasts, LabelledRow, RowPairs, critical_value
-from glmclf.results.margins.effects import Estimand, LabelledEstimates, estimate_covariance
+from glmclf.results.margins.effects import Estimand, LabelledEstimates, check_size, estimate_covariance
 from glmclf.results.margins.options import Settings, is_dummy
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import WantedAverage
@@ -57,6 +57,8 @@ def adjusted_predictions(
     cells = _cells(source, variables, found.table)
     _check_cells(found, cells[0])
     found.leave_out(cell=cells[0])
+    averages = len(cells) * len(found.labels) * len(found.groups)
+    check_size(source, averages, "predictions()", 'some levels, as variables={"firm": ["a", "b"]}')
     kind = "level" if which == "mean" else "linear"
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)
@@ -212,6 +214,7 @@ class AdjustedPredictions(LabelledEstimates):
             [", ".join(map(str, row.name)) for row in self._labelled],
             SIGNS[comparison],
             "contrasts() needs two or more cells: variables= with two levels or values",
+            self._estimates()[1].J.shape[1],
         )
         places = np.array([row.place for row in self._labelled])
         first, second = places[pairs.first], places[pairs.second]

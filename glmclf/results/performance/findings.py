@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.rows.asked import asking
 from glmclf.inference.hypotheses.multiplicity import adjusted_pvalues
+from glmclf.results.requires import Needs, check_needs
+from glmclf.results.tables.numbers import with_minus
 
 FINE, LOOK, PROBLEM = "fine", "look", "problem"
 LOOK_P, PROBLEM_P = 0.05, 0.001  # p-values below which a verdict is "look", or "problem"
@@ -50,6 +53,16 @@ def judged(pvalue: float, small: bool = False) -> str:
     return FINE if small or pvalue >= LOOK_P else LOOK if pvalue >= PROBLEM_P else PROBLEM
 
 
+def deviates(words: str, pvalue: float, small: bool) -> str:
+    """Words of a test, which say of a deviation that is certain but small that it is."""
+    return f"{words}, a small deviation" if small and pvalue < LOOK_P else words
+
+
+def up_to(distance: float) -> str:
+    """A largest distance in words, of which four decimals are shown."""
+    return f"up to {with_minus(max(distance, 1e-4), 2)}"
+
+
 def p_words(pvalue: float) -> str:
     """A p-value in words, as ``p = 0.034``."""
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}" if pvalue < 0.1 else f"p = {pvalue:.2f}"
@@ -62,6 +75,12 @@ def holm(pvalues: ndarray) -> ndarray:
     if known.any():
         out[known] = adjusted_pvalues(pvalues[known], "holm")
     return out
+
+
+def check_rows(res: Any) -> None:
+    """Refuse a fit without its rows in memory, by the name of `check`."""
+    with asking(type(res), "check"):
+        check_needs(res, "check", Needs.ROWS)
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import bdtrc, chdtrc, ndtr
 
-from glmclf.core.rows.asked import asking
+from glmclf.inference.generative.means import tolerances
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.calibration import bins_of
 from glmclf.inference.residuals.uniform import PLACES, averaged_transform, kolmogorov_smirnov
@@ -22,9 +22,12 @@ from glmclf.results.performance.findings import (
     SMALL_DISTANCE,
     Finding,
     Inspection,
+    check_rows,
+    deviates,
     holm,
     judged,
     p_words,
+    up_to,
 )
 from glmclf.results.performance.rows import scored_rows
 from glmclf.results.requires import Kind, Needs, check_needs, is_of
@@ -35,9 +38,13 @@ UNLESS_SMALL = f", unless shares deviate by less than {100 * SMALL_DEVIATION:g} 
 SMALL_SLOPE = 0.05  # deviation of a calibration slope from 1 that changes no decision
 MAX_BINS = 20
 BINS_OF_LEVELS = 10  # of each of several levels, and of each regressor
+MAX_BINNED = 5e8  # numbers that are binned: a minute
+MAX_GOF_NUMBERS = 1e7  # coefficients of the log-odds times rows, of the test of a generative model: seconds
 LEAST_VALUES = 5  # distinct values of a number from which it is binned
 COOK_LOOK, COOK_PROBLEM = 0.5, 1.0
 VIF_LOOK, VIF_PROBLEM = 5.0, 10.0
+SHRINKS = "a penalty shrinks the predictions of the fit's own rows on purpose; validate() judges it"
+MAX_INFLATED = 200  # terms whose variance inflation a check computes
 LEAST_SHRINKAGE = 0.9
 
 
@@ -65,7 +72,15 @@ def calibration(c: Inspection) -> list[Finding]:
         *c.optional("link", lambda: _link(res, small)),
         *c.optional("shrinkage", lambda: _shrinkage(res)),
     ]
-    return [_bins(curve, off, c.alpha), *rest]
+    findings = [_bins(curve, off, c.alpha), *rest]
+    if not getattr(res, "_priors_free", True):
+        return without_verdict(findings, "the priors were given, and the rows have other shares")
+    return without_verdict(findings, SHRINKS) if is_of(res, Kind.NOT_REFIT) else findings
+
+
+def without_verdict(findings: list[Finding], why: str) -> list[Finding]:
+    """The same findings, which say nothing about whether the fit is right."""
+    return [f._replace(verdict="", threshold=f"none: {why}") for f in findings]
 
 
 def _deviation(curve: pd.DataFrame) -> float:
@@ -84,9 +99,9 @@ def _bins(curve: pd.DataFrame, off: float, alpha: float) -> Finding:
     inside = (curve.lower <= curve.predicted + rounding) & (curve.upper >= curve.predicted - rounding)
     n, out = len(curve), int((~inside).sum())
     p = float(bdtrc(out - 1, n, alpha)) if out else 1.0
-    words = f"{n - out} of {n} bins hold the prediction"
+    small = off < SMALL_DEVIATION
     return Finding(
-        "bins", words, (n - out) / n, p, judged(p, off < SMALL_DEVIATION),
+        "bins", deviates(f"{n - out} of {n} bins hold the prediction", p, small), (n - out) / n, p, judged(p, small),
         f"more outside of their {100 * (1 - alpha):g} % intervals than by chance: {P_SAYS}{UNLESS_SMALL}",
         "Gelman & Hill 2007, section 5.6",
     )  # fmt: skip
@@ -94,6 +109,8 @@ def _bins(curve: pd.DataFrame, off: float, alpha: float) -> Finding:
 
 def _goodness_of_fit(res: Any, small: bool) -> Finding:
     if hasattr(res, "discriminant"):
+        if res._logit_form().coefficients.size * res.nobs > MAX_GOF_NUMBERS:
+            raise ValueError("goodness of fit of so many coefficients and rows takes long: ask gof_test() for it")
         test, name, source = res.gof_test().loc["groups of risk"], "groups of risk", "Andrews 1988"
         statistic, p = test["statistic"], float(test["pvalue"])
     else:
@@ -101,19 +118,24 @@ def _goodness_of_fit(res: Any, small: bool) -> Finding:
         from glmclf.results.diagnostics.goodness_of_fit import risk_group_test
 
         check_needs(res, "gof_test", Needs.MAXIMUM, Needs.LIKELIHOOD)
-        name, source = res._risk_test, "Hosmer & Lemeshow 1980; Fagerland, Hosmer & Bofin 2008"
-        statistic, _, p, _ = risk_group_test(with_rows(res), 10)[name]
+        tests = risk_group_test(with_rows(res), 10)
+        if np.isnan(tests["Pearson"][2]):
+            name, source = res._risk_test, "Hosmer & Lemeshow 1980; Fagerland, Hosmer & Bofin 2008"
+        else:  # patterns have several observations each
+            name, source = "Pearson", "McCullagh & Nelder 1989, section 4.4"
+        statistic, _, p, _ = tests[name]
     if np.isnan(p):
         raise ValueError(f"{name} has no degrees of freedom: the groups of risk are too few, or the model is saturated")
     says = f"{P_SAYS}{UNLESS_SMALL}"
-    return Finding("goodness of fit", f"{name} {p_words(p)}", float(statistic), p, judged(p, small), says, source)
+    words = deviates(f"{name} {p_words(p)}", p, small)
+    return Finding("goodness of fit", words, float(statistic), p, judged(p, small), says, source)
 
 
 def _slope(res: Any, found: Any, alpha: float) -> Finding:
     if not hasattr(res, "discriminant") and not is_of(res, Kind.CONSTRAINED):
         raise NotImplementedError(
-            "in the rows of the fit the slope is 1 by construction, or larger as a penalty or a bias reduction shrinks "
-            "on purpose: validate() has the one to expect in new rows"
+            "calibration slope: in the rows of the fit it is 1 by construction, or larger as a penalty or a bias "
+            "reduction shrinks on purpose; validate() has the one to expect in new rows"
         )
     slopes, se = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (found.slope, found.slope_se))
     p = holm(2 * ndtr(-np.abs((slopes - 1) / se)))
@@ -122,7 +144,7 @@ def _slope(res: Any, found: Any, alpha: float) -> Finding:
     k = int(np.nanargmin(p))
     table = found.summary_frame(alpha)
     row = table.loc[(found.levels[k], "slope")] if table.index.nlevels > 1 else table.loc["slope"]
-    of = f" of {found.levels[k]!r}" if len(slopes) > 1 else ""
+    of = f" of {value_text(found.levels[k])}:" if len(slopes) > 1 else ""
     words = f"calibration slope{of} {slopes[k]:.2f} ({row.lower:.2f} to {row.upper:.2f})"
     return Finding(
         "calibration slope", words.replace("-", "\N{MINUS SIGN}"), float(slopes[k]), float(p[k]),
@@ -141,14 +163,14 @@ def _link(res: Any, small: bool) -> Finding | None:
     k = int(np.nanargmin(adjusted))
     says = f"{P_SAYS} of the squared linear predictor{UNLESS_SMALL}"
     verdict = judged(float(adjusted[k]), small)
-    words = f"link test {p_words(adjusted[k])}"
+    words = deviates(f"link test {p_words(adjusted[k])}", adjusted[k], small)
     return Finding("link", words, float(z[k]), float(adjusted[k]), verdict, says, "Pregibon 1980")
 
 
 def _shrinkage(res: Any) -> Finding | None:
     if hasattr(res, "discriminant"):
         return None
-    check_needs(res, "llr", Needs.MLE, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
+    check_needs(res, "shrinkage", Needs.MLE, Needs.LIKELIHOOD, Needs.UNCONSTRAINED)
     if not res.df_model > 0:
         return None
     s = 1.0 - res.df_model / res.llr if res.llr > res.df_model else 0.0
@@ -163,13 +185,17 @@ def _shrinkage(res: Any) -> Finding | None:
 def regressors(c: Inspection) -> list[Finding]:
     """Binned residuals against each number in the data; that of the smallest p-value is drawn."""
     res = regressions_only(c, "regressors", "features")
-    with asking(type(res), "check"):
-        check_needs(res, "check", Needs.ROWS)
+    check_rows(res)
     source, rows = res._margin_source(), scored_rows(res)
-    table = source.table()
-    numbers = [v for v in source.variables if source.levels_of(v, table) is None]
+    table, whole = source.table(), source.fit_table()
+    for name in [source.offset_name, *source.offset_columns]:
+        if name in whole:
+            table = table.assign(**{name: whole[name].array})
+    numbers = [v for v in table if pd.api.types.is_numeric_dtype(table[v].dtype) and source.levels_of(v, table) is None]
     levels = res._judged_levels
     shown = [res._event_place] if len(levels) == 2 else range(len(levels))
+    if len(numbers) * len(shown) * len(table) > MAX_BINNED:
+        raise ValueError(f"regressors: {len(numbers):,} numbers in {len(table):,} rows are too many to bin unasked")
     found: dict[tuple[str, Any], pd.DataFrame] = {}
     for name in numbers:
         x = table[name].to_numpy(dtype=float, na_value=np.nan)
@@ -185,18 +211,17 @@ def regressors(c: Inspection) -> list[Finding]:
         raise ValueError("regressors: probabilities are 0 and 1, so that residuals have no variance")
     i = int(np.nanargmin(p))
     (name, level), (chi2, _) = list(found)[i], stats[i]
-    off = _mean_deviation(found[name, level], rows.of(levels.index(level)))
+    small = _mean_deviation(found[name, level], rows.of(levels.index(level))) < SMALL_DEVIATION
     c.drawn["regressors"] = {"name": name, "level": level, "bins": found[name, level], "all": found}
     within = found[name, level]
     inside = int((within.z.abs() <= 2).sum())
-    words = f"{inside} of {len(within)} bins of {name} within 2 se ({p_words(p[i])})"
-    return [
-        Finding(
-            "regressors", words, float(chi2), float(p[i]), judged(float(p[i]), off < SMALL_DEVIATION),
-            f"chi-squared of the bins of a regressor, at most, by Holm's method: {P_SAYS}{UNLESS_SMALL}",
-            "Gelman & Hill 2007, section 5.6",
-        )
-    ]  # fmt: skip
+    words = deviates(f"{inside} of {len(within)} bins of {name} within 2 se ({p_words(p[i])})", p[i], small)
+    finding = Finding(
+        "regressors", words, float(chi2), float(p[i]), judged(float(p[i]), small),
+        f"chi-squared of the bins of a regressor, at most, by Holm's method: {P_SAYS}{UNLESS_SMALL}",
+        "Gelman & Hill 2007, section 5.6",
+    )  # fmt: skip
+    return without_verdict([finding], SHRINKS) if is_of(res, Kind.NOT_REFIT) else [finding]
 
 
 def binned_residuals(x: ndarray, p: ndarray, outcomes: ObservedOutcomes, bins: int) -> pd.DataFrame:
@@ -252,7 +277,7 @@ def residuals(c: Inspection) -> list[Finding]:
     p = min(1.0, len(found) * kolmogorov_smirnov(D, n))
     return [
         Finding(
-            "residuals", f"at most {D:.3f} from their law ({p_words(p)})", D, p,
+            "residuals", deviates(f"{up_to(D)} from normal ({p_words(p)})", p, D < SMALL_DISTANCE), D, p,
             judged(p, D < SMALL_DISTANCE),
             f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
             "Dunn & Smyth 1996; Czado, Gneiting & Held 2009",
@@ -270,6 +295,8 @@ def influence(c: Inspection) -> list[Finding]:
     alone = int(cooks.isna().sum())
     if alone == len(cooks):
         raise ValueError("influence: no row has an estimate without it")
+    if not cooks.max() > 0:
+        raise ValueError(f"influence: no row moves the estimate ({res.separation or 'all are fitted exactly'})")
     place = int(np.nanargmax(cooks.to_numpy()))
     D = float(cooks.iloc[place])
     verdict = PROBLEM if D >= COOK_PROBLEM else LOOK if D >= COOK_LOOK or alone else FINE
@@ -286,6 +313,8 @@ def collinearity(c: Inspection) -> list[Finding]:
     res = c.results
     if hasattr(res, "discriminant"):
         factors, of = _of_features(res), "features within classes"
+    elif len(res.model._terms) > MAX_INFLATED:
+        raise ValueError(f"collinearity of {len(res.model._terms):,} terms takes a factorisation each: vif() has them")
     else:
         try:
             table, of = res.vif(), "estimates"
@@ -307,9 +336,11 @@ def collinearity(c: Inspection) -> list[Finding]:
 
 
 def _of_features(res: Any) -> pd.Series:
-    if not hasattr(res, "f_to_remove") or not res._law.pooled:
+    if not hasattr(res, "f_to_remove") or not res._law.pooled or res._law.kind != "full":
         raise NotImplementedError(f"collinearity of {type(res.model).__name__}: each class has a covariance of its own")
-    return 1 / res.f_to_remove()["tolerance"]
+    check_needs(res, "f_to_remove", Needs.LIKELIHOOD)
+    found = tolerances(res._fitted_classes.moments, res._within_root)
+    return pd.Series(1 / found, index=pd.Index(res.feature_names, dtype=object))
 
 
 # --------------------------------------------------------------------------------------------------------------- ROC

@@ -19,14 +19,18 @@ from glmclf.results.base import times_of
 from glmclf.results.performance.findings import (
     FINE,
     LOOK,
+    LOOK_P,
     P_SAYS,
     PROBLEM,
     SMALL_DISTANCE,
     Finding,
     Inspection,
+    check_rows,
+    deviates,
     holm,
     judged,
     p_words,
+    up_to,
 )
 from glmclf.results.requires import Needs, check_needs
 from glmclf.results.tables.numbers import value_text
@@ -78,7 +82,7 @@ class FeatureLaw(NamedTuple):
 def features(c: Inspection) -> list[Finding]:
     """Distances of the features' laws from their data, in each class or, with one variance, in all."""
     res = generative_only(c, "features")
-    check_needs(res, "features", Needs.ROWS)
+    check_rows(res)
     weights = res.model._rows.weights
     w = np.ones(len(res.model._rows)) if weights is None else np.asarray(weights, dtype=float)
     of = _naive_bayes_laws(res) if hasattr(res, "conditionals") else _normal_laws(res)
@@ -96,10 +100,10 @@ def features(c: Inspection) -> list[Finding]:
     row = worst.iloc[0]
     D, p = float(row.distance), float(row.pvalue_holm)
     where = "" if row.level is None else f" in {value_text(row.level)}"
-    words = f"{row.feature} up to {D:.2f} from {NOUNS[row.family]}{where} ({p_words(p)})"
+    words = f"{row.feature} {up_to(D)} from {NOUNS[row.family]}{where} ({p_words(p)})"
     return [
         Finding(
-            "features", words, D, p, judged(p, D < SMALL_DISTANCE),
+            "features", deviates(words, p, D < SMALL_DISTANCE), D, p, judged(p, D < SMALL_DISTANCE),
             f"{P_SAYS} by Holm's method, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
             "Lilliefors 1967; Stephens 1974; of counts Fisher 1925",
         )
@@ -152,11 +156,11 @@ def _naive_bayes_laws(res: Any) -> list[FeatureLaw]:
     """Laws of the numbers of naive Bayes."""
     if res.model._sparse:
         raise NotImplementedError("features of scipy.sparse features: fit to an array, exog.toarray()")
-    values, found = res._values(None)[0], []
+    values, tables, found = res._values(None)[0], res.conditionals, []
     for feature, x in zip(res.model.features, values):
         if feature.kind != "numbers" or feature.family == "bernoulli":
             continue
-        t = res.conditionals[feature.name].xs("estimate", axis=1, level=1)
+        t = tables[feature.name].xs("estimate", axis=1, level=1)
         names = {"gaussian": ("mean", "var"), "gamma": ("shape", "rate")}.get(feature.family, ("rate",))
         of: dict[Any, tuple[float, ...]]
         of = {level: tuple(float(t.loc[level, name]) for name in names) for level in res.levels}
@@ -184,14 +188,15 @@ def _distance(
     else:
         F = -np.expm1(-law[0] * x)
     D = laws.distance(x, w, F)
-    return n, D, laws.pvalue_of_distance(D, n, family)
+    return n, D, laws.pvalue_of_distance(D, n, family, law[0])
 
 
 # --------------------------------------------------------------------------------------------------------- distances
 def distances(c: Inspection) -> list[Finding]:
     """Distances of the rows from the mean of their class, as normal quantiles of their exact law."""
     res = generative_only(c, "distances", "typicality")
-    check_needs(res, "typicality", Needs.LIKELIHOOD, Needs.ROWS)
+    check_needs(res, "typicality", Needs.LIKELIHOOD)
+    check_rows(res)
     table = res.typicality()
     values = table.to_numpy()[np.arange(len(table)), np.argsort(res.model._order)[res.model._rows.y]]
     t = pd.Series(values, index=table.index).repeat(times_of(res.model._rows, res.model._frequency))
@@ -203,8 +208,9 @@ def distances(c: Inspection) -> list[Finding]:
     D = float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
     p = kolmogorov_smirnov(D, n)
     unlike = table.index[table.max(axis=1, skipna=True) < UNUSUAL / len(table)]
+    small = D < SMALL_DISTANCE
     shape = Finding(
-        "distances", f"at most {D:.3f} from their law ({p_words(p)})", D, p, judged(p, D < SMALL_DISTANCE),
+        "distances", deviates(f"{up_to(D)} from their law ({p_words(p)})", p, small), D, p, judged(p, small),
         f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
         "McLachlan 1992, section 6.4",
     )  # fmt: skip
@@ -257,13 +263,15 @@ def independence(c: Inspection) -> list[Finding]:
     audit = res.independence_audit(10)
     n = res.counts.reindex(audit.index.get_level_values("level")).to_numpy(dtype=float)
     audit["correlation"] = np.sqrt(-np.expm1(-np.maximum(audit.statistic.to_numpy(), 0.0) / n))
-    strongest = audit.dropna(subset=["correlation"]).sort_values("correlation", ascending=False, kind="stable")
+    audit["certain"] = audit.pvalue_holm < LOOK_P  # before those of a few rows
+    order = ["certain", "correlation"]
+    strongest = audit.dropna(subset=["correlation"]).sort_values(order, ascending=False, kind="stable")
     if not len(strongest):
         raise ValueError("independence: no pair of features has a test")
     c.drawn["independence"] = strongest
     (level, first, second), row = strongest.index[0], strongest.iloc[0]
     r, pvalue = float(row.correlation), float(row.pvalue_holm)
-    words = f"{first} and {second} correlate by {r:.2f} in {level}"
+    words = f"{first} and {second} correlate by {r:.2f} in {value_text(level)}"
     says = f"{P_SAYS} by Holm's method, unless the informational correlation is below {STRONG_DEPENDENCE:g}"
     verdict = judged(pvalue, r < STRONG_DEPENDENCE)
     return [Finding("independence", words, r, pvalue, verdict, says, "Linfoot 1957; Cohen 1988")]

@@ -39,6 +39,8 @@ class ModelCheck:
 
     def __init__(self, res: Any, panels: str | Sequence[str] | None, alpha: float, seed: Any):
         known = {name: (PANELS | LAW_PANELS)[name] for name in PANEL_ORDER}
+        if not (panels is None or isinstance(panels, (str, list, tuple))):
+            raise TypeError(f"panels={panels!r}: a name or a list of names, of {', '.join(known)}")
         asked = None if panels is None else [panels] if isinstance(panels, str) else list(panels)
         for name in known if asked is None else asked:
             check_choice("panels", name, known)
@@ -88,11 +90,27 @@ class ModelCheck:
         return _worst(f for found in self._findings.values() for f in found)
 
     def words(self, panel: str) -> str:
-        """Words and verdict of a panel: of its worst checks, or of the first if all are fine."""
-        found, worst = self._findings[panel], _worst(self._findings[panel])
-        shown = [f.found for f in found if f.verdict == worst]
-        shown = shown if worst in (LOOK, PROBLEM) else shown[:1]
-        return "; ".join(shown) + (f": {worst}" if worst else "")
+        """Words and verdict of a panel: those of its worst check, and how many more are as bad.
+
+        Parameters
+        ----------
+        panel : str
+            One of `panels`.
+        """
+        found, worst = self._findings[panel], self.verdict_of(panel)
+        first, *more = [f.found for f in found if f.verdict == worst]
+        first += f" (and {len(more)} more)" if more and worst != FINE else ""
+        return first + (f": {worst}" if worst else "")
+
+    def verdict_of(self, panel: str) -> str:
+        """The worst verdict of a panel.
+
+        Parameters
+        ----------
+        panel : str
+            One of `panels`.
+        """
+        return _worst(self._findings[panel])
 
     def __repr__(self) -> str:
         lines = [f"Check of {type(self.results.model).__name__}: {self.verdict}"]

@@ -1,0 +1,82 @@
+"""Separation within levels of a factor of many: slopes by level that tell the outcomes of a level's own rows apart.
+
+The columns of a level are zero elsewhere, so that a direction of its parameters that no row of the level is against is
+against none. Each level is a small problem of its own; that there is nothing else, a fit of the rest proves, as where
+levels are counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+from scipy import sparse
+
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.dense import Dense
+from glmclf.core.likelihood.objective import Objective
+from glmclf.core.rows.blocks import Blocks
+from glmclf.core.separation import outcomes
+from glmclf.core.separation.cone import RecessionCone
+from glmclf.core.separation.outcomes import seen_outcomes
+from glmclf.core.separation.simplicial import ProductCone, SimplicialCone
+
+MAX_BYTES_OF_CONES = 2**29  # of the directions of all levels, in all parameters
+MAX_SHARE_OF_INFORMATION = 1e-3  # left of a level's information where its rows may be told apart
+
+
+def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductCone] | None:
+    """Outcomes of rows that directions of the levels' own slopes and intercepts rule out, and the cone of these.
+
+    None where no level has any, there are no slopes by level in memory, or the directions take too much of it. Levels
+    are asked whose information has vanished at theta, where a fit stopped or far along some directions.
+    """
+    X = None if objective.blocks.streamed else of_levels(objective.blocks)
+    if X is None or not X.slots_of_numbers or not np.isfinite(theta).all():
+        return None
+    q, k = objective.likelihood.n_eta, X.shape[1]
+    _, y, m, *_ = objective.blocks.arrays
+    order = np.argsort(X.codes, kind="stable")
+    starts = np.searchsorted(X.codes[order], np.arange(len(X.layout.slots) + 1))
+    gone, cones, numbers = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], 0
+    for level in _vanished(objective, theta):
+        rows = order[starts[level] : starts[level + 1]]
+        slots = np.flatnonzero(X.layout.there[level])
+        numbers_of = (X.slots[s].numbers for s in slots)
+        columns = np.column_stack([np.ones(len(rows)) if a is None else a[rows] for a in numbers_of])
+        own = _rows_of(objective, rows, columns)
+        cone, constraints = outcomes.find_cone(own)
+        if cone is None:
+            continue
+        gone[rows] = outcomes.ruled_out(own, cone, constraints)
+        places = (np.arange(q)[:, None] * k + X.layout.slots[level, slots]).ravel()
+        numbers += k * q * cone.basis.shape[1]
+        if 8 * numbers > MAX_BYTES_OF_CONES:
+            return None
+        basis = np.zeros((k * q, cone.basis.shape[1]))
+        basis[places] = cone.basis
+        cones.append(RecessionCone(basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
+    if not cones:
+        return None
+    largest, seen = X.largest(), seen_outcomes(y, m, gone.shape[1])
+    complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
+    none = SimplicialCone(sparse.csc_array((k * q, 0)), complete, 1.0 / np.where(largest > 0, largest, 1.0))
+    return gone, ProductCone(none, tuple(cones))
+
+
+def _rows_of(objective: Objective, rows: ndarray, columns: ndarray) -> Objective:
+    """The likelihood of some rows in some columns."""
+    rest = (None if a is None else a[rows] for a in objective.blocks.arrays[1:])
+    return type(objective)(objective.likelihood, Blocks(Dense(columns), *rest), objective.unit)
+
+
+def _vanished(objective: Objective, theta: ndarray) -> ndarray:
+    """Levels whose information at theta is a small share, in some direction, of that at zeros."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        before, after = (objective(at, False).information.C for at in (np.zeros(len(theta)), theta))
+    size = np.sqrt(before.diagonal(axis1=1, axis2=2))
+    scale = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
+    eye = np.eye(size.shape[1]) * (size == 0)[:, :, None]
+    C0, C1 = (C * scale[:, :, None] * scale[:, None, :] + eye for C in (before, after))
+    # of the smaller eigenvalues of C1 beside C0 the least: of inv(C0) C1, positive semidefinite both
+    ratios = np.linalg.eigvals(np.linalg.solve(C0 + np.finfo(float).eps * np.eye(size.shape[1]), C1)).real.min(axis=1)
+    return np.flatnonzero(~(ratios > MAX_SHARE_OF_INFORMATION))
