@@ -40,7 +40,7 @@ def names(data):
     names |= {"datasets": datasets, "plots": plots, "data": data, "model": model, "res": model.fit()}
     names |= {"small": names["res"].refit(". ~ . - z"), "probit": Probit.from_formula("y ~ x", data).fit()}
     names |= {"new": data.head(3).drop(columns="y"), "test": data.iloc[::2], "several": several.fit()}
-    names |= {"lda": LDA.from_formula("k ~ x + z", data).fit(), "bayes": NaiveBayes.from_formula("k ~ x + z", data).fit()}
+    names |= {name: m.from_formula("k ~ x + z", data).fit() for name, m in {"lda": LDA, "bayes": NaiveBayes}.items()}
     names |= {"endog": (data["y"] == "yes").to_numpy(), "exog": np.column_stack([np.ones(len(data)), data["x"]])}
     return names | {"path": model.fit_regularized(alphas=[0.1, 0.01], L1_wt=1)}
 
