@@ -340,7 +340,10 @@ def test_score_tests_of_added_columns(monkeypatch, model):
     assert many == pytest.approx(dense, rel=1e-7)
 
 
-@pytest.mark.parametrize("model, formula", [("Logit", "y ~ x * id"), ("MNLogit", "k ~ x + id"), ("MNLogit", "k ~ x * id")])
+BESIDE_SEPARATED = [("Logit", "y ~ x * id"), ("MNLogit", "k ~ x + id"), ("MNLogit", "k ~ x * id")]
+
+
+@pytest.mark.parametrize("model, formula", BESIDE_SEPARATED)
 @pytest.mark.parametrize("levels", [["f00"], ["f03", "f05"]])
 def test_score_tests_beside_separated_levels(monkeypatch, model, formula, levels):
     """Of the rows that are left some levels have none, or, of the base level, depend on each other."""
