@@ -258,8 +258,8 @@ def _outside(ax: Axes, labels: Sequence[str]) -> dict[str, Any]:
     across = inches(ax)[0] + 0.25  # the last column needs no space after it
     needs = [LETTER * small(ax) / 10 * len(line) + 0.6 for line in lines]
     columns = len(labels) if sum(needs) < across else int(across / max(needs))
-    rows = -(-len(labels) // max(columns, 1))
-    if len(figure.axes) == 1 and len(lines) == len(labels) and rows <= 2:
+    rows = -(-len(labels) // columns) if columns else len(labels)
+    if len(figure.axes) == 1 and len(lines) == len(labels) and columns and rows <= 2:
         figure.set_figheight(figure.get_figheight() + 0.15 + 0.2 * rows)
         names = ScaledTranslation(0.0, -0.32 - 0.2 * (1 + ax.get_xlabel().count("\n")), figure.dpi_scale_trans)
         return {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + names,

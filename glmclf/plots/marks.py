@@ -76,7 +76,7 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
     """Number of labels that a place covers, plus two where it leaves the axes."""
     box, frame = _at(text, shift), ax.get_window_extent()
     outside = box.x0 < frame.x0 or box.x1 > frame.x1 or box.y0 < frame.y0 or box.y1 > frame.y1
-    return sum(bool(box.padded(3).overlaps(other)) for other in taken) + 2 * outside  # 2 pixels are no space
+    return sum(bool(box.padded(3).overlaps(other)) for other in taken) + 2 * outside  # labels that touch read as one
 
 
 def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
