@@ -215,7 +215,7 @@ def _check_law(stored: Mapping[str, Any], K: int) -> None:
         root = numbers("law.dispersions", d["root"], (p, p) if d["kind"] == "full" else (p,))
         if ((root.diagonal() if root.ndim == 2 else root) <= 0).any():
             raise FieldError("law.dispersions", "has a standard deviation that is not above 0")
-        if numbers("law.dispersions", d["n"], ()) <= 0:
+        if numbers("law.dispersions", d["n"], (), infinite=True) <= 0:
             raise FieldError("law.dispersions", "is of no row")
     if law.get("target", "diag") not in ("diag", "identity", "fixed"):
         raise FieldError("law.target", "is nothing to shrink to")

@@ -826,6 +826,15 @@ def test_a_constant_with_the_penalty_of_its_columns():
     assert glmclf.load(io.StringIO(text(res))).df_model == res.df_model
 
 
+def test_selected_columns_that_span_no_constant_lose_none():
+    t = toy().assign(h=np.array(list("uuvw"))[np.arange(160) % 4])
+    with pytest.warns(DataWarning):
+        path = [make("Logit", "y ~ 0 + h + x1", t).fit_regularized(a, 1.0) for a in (1e-4, [0.5, 0.01, 0.01, 0.01])]
+    assert (path[0].params != 0).all() and path[0].df_model == 3
+    assert path[1].params.filter(like="h").eq(0).any()
+    assert path[1].df_model == (path[1].params != 0).sum()
+
+
 def text(res):
     file = io.StringIO()
     res.save(file)

@@ -81,6 +81,17 @@ def few_rows():
     return np.repeat(["a", "b", "c"], 8), X
 
 
+@every
+@pytest.mark.filterwarnings("ignore:never seen")
+def test_many_classes(case):
+    X, new, keywords = CASES[case]
+    X, y = np.tile(X, (5, 1)), np.arange(5 * N) % 45
+    options = {**keywords, "smoothing": 0.5}
+    a, b = (NaiveBayes(y, A, **options).fit() for A in (sparse.csr_array(X), X))
+    close(a.llf, b.llf)
+    close(a.predict(sparse.csr_array(new)), b.predict(new))
+
+
 @pytest.mark.parametrize("options", [{"families": "bernoulli"}, {"families": "poisson"}, {"multinomial": "all"}, {}])
 def test_cells_without_a_count(options):
     y, X = few_rows()

@@ -147,6 +147,13 @@ def test_every_model_and_option(model, cov, keywords):
     assert type(other) is type(res) and type(other.model) is type(res.model)
 
 
+@pytest.mark.parametrize("name", ["LDA", "QDA"])
+def test_a_covariance_that_is_all_target_is_known_from_no_rows(name):
+    res = make(name, "g ~ x1 + x2", table(), shrinkage=1.0).fit()
+    assert str(loaded(res).summary(date=False)) == str(res.summary(date=False))
+    np.testing.assert_array_equal(loaded(res).predict(fresh()), res.predict(fresh()))
+
+
 WORKER = """
 import json, pickle, sys
 sys.path[:0] = {path!r}

@@ -31,6 +31,7 @@ from glmclf.core.naive_bayes.family import (
     nonempty,
     ratio,
     rows_of,
+    written_out,
 )
 
 
@@ -45,7 +46,7 @@ class _SparseFamily(Family):
     def statistics(self, values: Any, y: ndarray, w: ndarray | None, K: int) -> SparseSums:
         rows = indicator(y, w, K)
         n = np.repeat(class_total(y, None, w, K)[:, None], self.p, axis=1)
-        return SparseSums(n, rows @ values.astype(float, copy=False), self._base(rows, values, K))
+        return SparseSums(n, *map(written_out, (rows @ values.astype(float, copy=False), self._base(rows, values, K))))
 
     def _base(self, rows: Any, values: Any, K: int) -> ndarray:
         return np.zeros((K, self.p))

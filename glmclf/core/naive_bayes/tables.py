@@ -242,7 +242,8 @@ class MultinomialFamily(Family):
 
     def statistics(self, values: Any, y: ndarray, w: ndarray | None, K: int) -> ClassSums:
         X, y, w = (_floats(values), y, w) if is_sparse(values) else observed_rows(values, y, w)
-        return ClassSums(class_total(y, None, w, K), indicator(y, w, K) @ X, class_total(y, arrangements(X), w, K))
+        sums = written_out(indicator(y, w, K) @ X)
+        return ClassSums(class_total(y, None, w, K), sums, class_total(y, arrangements(X), w, K))
 
     def seen_levels(self, statistics: ClassSums) -> ndarray:
         return statistics.sums.sum(axis=0)[None] > 0

@@ -76,7 +76,7 @@ def _vanished(objective: Objective, theta: ndarray) -> ndarray:
     size = np.sqrt(before.diagonal(axis1=1, axis2=2))
     scale = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 0.0)
     eye = np.eye(size.shape[1]) * (size == 0)[:, :, None]
-    C0, C1 = (C * scale[:, :, None] * scale[:, None, :] + eye for C in (before, after))
-    # of the smaller eigenvalues of C1 beside C0 the least: of inv(C0) C1, positive semidefinite both
+    C0, C1 = (np.where(np.isfinite(C), C, 0.0) * scale[:, :, None] * scale[:, None, :] + eye for C in (before, after))
+    # the least eigenvalue of C1 beside C0, that of inv(C0) C1: both are positive semidefinite
     ratios = np.linalg.eigvals(np.linalg.solve(C0 + np.finfo(float).eps * np.eye(size.shape[1]), C1)).real.min(axis=1)
     return np.flatnonzero(~(ratios > MAX_SHARE_OF_INFORMATION))

@@ -13,7 +13,7 @@ from glmclf.core.fit.restricted import Restricted
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation.limit import LimitEstimate
 from glmclf.inference.covariance.leverage import Leverages
-from glmclf.inference.covariance.types import Context
+from glmclf.inference.covariance.types import Context, check_expanded
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class LimitContext(Context):
 
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: as large as a dense X."""
+        check_expanded(self)
         full = np.zeros((self.n, len(self.theta)))
         for *block, at in self._beside(np.arange(self.n)):
             S, w = self.scores_of(*block)

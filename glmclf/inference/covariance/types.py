@@ -20,7 +20,15 @@ from glmclf.core.design.arrow import GroupSums, of_levels
 from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation, Objective
-from glmclf.core.numerics.arrow import ArrowFactor, ArrowMatrix, OuterProducts, SymmetricMatrix, matrix_of, record_of
+from glmclf.core.numerics.arrow import (
+    MAX_DENSE_BYTES,
+    ArrowFactor,
+    ArrowMatrix,
+    OuterProducts,
+    SymmetricMatrix,
+    matrix_of,
+    record_of,
+)
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages, outer_gram, whole_gram
 
@@ -164,7 +172,7 @@ class ScoreSums:
 
     def scores(self) -> ndarray:
         """Scores of the observations in their order, (n, p), in the objective's unit: no smaller than a dense X."""
-        _check_expanded(self)
+        check_expanded(self)
         parts = []
         for block in self.blocks:
             S, w = self.scores_of(*block)
@@ -381,8 +389,13 @@ def spread(ctx: Context, V: ndarray) -> ndarray:
     return np.linalg.eigvalsh(0.5 * (M + M.T)) if M.size and np.isfinite(M).all() else np.zeros(0)
 
 
-def _check_expanded(ctx: Any) -> None:
+def check_expanded(ctx: Any) -> None:
     """Refuse scores of more observations than memory may hold."""
+    if getattr(ctx, "_of_levels", False) and 8 * ctx.nobs * ctx.size > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f'cov_type="HAC" of {ctx.size:,} parameters, as a factor has many levels, takes scores of all rows, '
+            f'{8e-9 * ctx.nobs * ctx.size:,.1f} GB: use "cluster" with its levels as groups, or "HC1"'
+        )
     if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_SCORES:
         raise NotImplementedError(
             f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:.15g}: it takes the expanded rows one by one. '

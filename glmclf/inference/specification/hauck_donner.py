@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
@@ -82,26 +83,38 @@ def level_derivatives(
         return 1.0 / se + estimate * fall / (2.0 * se**3)
 
 
-def _chunks(Z, X, m, offset, w, width: int):
-    step = max(64, MAX_EFFECT_ENTRIES // max(width, X.shape[1]))
+def _is_apart(X: Any, tested: ndarray) -> bool:
+    """Whether columns tested are in the border of a factor of many levels, so that rows need not be expanded."""
+    return isinstance(X, ArrowColumns) and bool(np.isin(tested, X.layout.border).all())
+
+
+def _tested_columns(X: Any, tested: ndarray) -> ndarray:
+    if _is_apart(X, tested):
+        return X.border.toarray()[:, np.searchsorted(X.layout.border, tested)]
+    return X.toarray()[:, tested]
+
+
+def _chunks(Z, X, m, offset, w, width: int, tested: ndarray):
+    """Rows a few at a time, of the columns tested alone."""
+    step = max(64, MAX_EFFECT_ENTRIES // max(width, len(X.layout.border) if _is_apart(X, tested) else X.shape[1]))
     for start in range(0, Z.shape[0], step):
         rows = slice(start, start + step)
         times: Any = 1.0 if m is None else m[rows]
         times = times if w is None else times * w[rows]
-        yield Z[rows], X[rows].toarray(), times, None if offset is None else offset[rows]
+        yield Z[rows], _tested_columns(X[rows], tested), times, None if offset is None else offset[rows]
 
 
 def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
     """Sums sum_i w'_i x_ij (z_i'v_j)^2, w' = w (2 g - r1 + r0) the derivative of the expected weight r1 r0."""
     link, total = likelihood.link, np.zeros(len(tested))
-    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1]):
+    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1], tested):
         eta = linear_predictors(z, theta, off)
         t, g = link.terms(eta), link.dlogpdf(eta)
         weight = t.r1 * t.r0
         with np.errstate(invalid="ignore"):  # 0 times infinity, far out
             slope = np.where(weight > 0, weight * (2.0 * g - t.r1 + t.r0), 0.0) * times
         v = z @ G
-        total += slope @ (x[:, tested] * v * v)
+        total += slope @ (x * v * v)
     return total
 
 
@@ -113,7 +126,7 @@ def _level_sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
     B, equation, column = theta.reshape(k, q, order="F"), tested // k, tested % k
     parts, total = G.reshape(q, k, -1), np.zeros(len(tested))
     c = np.arange(len(tested))
-    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1] * q):
+    for z, x, times, off in _chunks(Z, X, m, offset, w, G.shape[1] * q, column):
         base = None
         if off is not None and off.ndim == 2 and off.shape[1] == q + 1:  # of a limit: outcomes that are ruled out
             off, base = off[:, 1:], off[:, :1]
@@ -124,5 +137,5 @@ def _level_sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:
         mean = np.einsum("nj,njc->nc", p, v)
         spread = np.einsum("nj,njc->nc", p, v * v) - mean * mean
         own = v[:, equation, c] - mean
-        total += np.einsum("nc->c", x[:, column] * np.reshape(times, (-1, 1)) * p[:, equation] * (own * own - spread))
+        total += np.einsum("nc->c", x * np.reshape(times, (-1, 1)) * p[:, equation] * (own * own - spread))
     return total

@@ -129,14 +129,19 @@ class RegularizedResults:
     def _share_of_constant(self) -> float:
         """Trace of A (A + R)^-1, A the information on the constants that the coefficients span and R their ridge."""
         model, state, columns = self.model, self._state, self._state.columns
+        lasso = state.penalty.lasso.any()
+        if lasso:
+            columns = columns[(state.b.reshape(-1, len(model.exog_names))[:, columns] != 0).any(axis=0)]
         both = model._rows.columns().map(
             lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
         )
         R, c = triangular_factor(both), np.zeros(len(model.exog_names))
+        if lasso and abs(R[-1, -1]) > 1e-9 * np.linalg.norm(R[:, -1]):  # what is selected spans no constant
+            return 0.0
         c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
         c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
         C = np.kron(np.eye(len(state.b) // len(c)), c[:, None])
-        if state.penalty.lasso.any():  # only classes with all columns selected have a constant
+        if lasso:  # only classes with all columns selected have a constant
             C = C[:, ~(C[state.b == 0] != 0).any(axis=0)]
         D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if state.symmetric else np.eye(len(state.b))
         DC = into_basis(state.basis, D @ C)
