@@ -83,7 +83,7 @@ svg * { stroke-linejoin: round; stroke-linecap: butt; }
   .table, figure, pre { overflow: visible; }
   table { font-size: 8pt; max-width: 100%; }
   th, td { padding-right: 6pt; white-space: normal; overflow-wrap: normal; }
-  th:first-child { overflow-wrap: anywhere; }
+  th:first-child { overflow-wrap: anywhere; min-width: 4.5em; }
   .wrapped th, .wrapped td { overflow-wrap: break-word; }
   .wrapped th:first-child { white-space: nowrap; }
   pre { white-space: pre-wrap; }

@@ -432,6 +432,25 @@ def test_score_tests_of_added_columns(monkeypatch, model):
     assert many == pytest.approx(dense, rel=1e-7)
 
 
+BESIDE_SEPARATED = [("Logit", "y ~ x * id"), ("MNLogit", "k ~ x + id"), ("MNLogit", "k ~ x * id")]
+
+
+@pytest.mark.parametrize("model, formula", BESIDE_SEPARATED)
+@pytest.mark.parametrize("levels", [["f00"], ["f03", "f05"]])
+def test_score_tests_beside_separated_levels(monkeypatch, model, formula, levels):
+    """Of the rows that are left some levels have none, or, of the base level, depend on each other."""
+    t = _table().copy()
+    t.loc[t.id.isin(levels), ["y", "k"]] = 1, "yes"
+    t = t.assign(near=t.x + t.region + 1e-4 * t.z)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        dense, many = pair(monkeypatch, model, formula, t)
+    for more in ("z", "near"):
+        for cov_type in ("nonrobust", "HC0"):
+            a, b = (res.score_test(more, cov_type=cov_type).statistic for res in (dense, many))
+            assert b == pytest.approx(a, rel=1e-7)
+
+
 @pytest.mark.parametrize("impose_null", [True, False])
 @pytest.mark.parametrize("groups", ["id", "day"])
 def test_score_bootstrap(monkeypatch, impose_null, groups):

@@ -23,9 +23,10 @@ from glmclf.core.design.factor import FactorColumns, SubtermColumns
 from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.product import Product
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.numerics.arrow import SymmetricMatrix
+from glmclf.core.numerics.arrow import ArrowMatrix, SymmetricMatrix
 
 Columns = Dense | FactorColumns | Sparse
+Z_RIDGE = 1e-12  # share of a column's square, above the rounding of sums over rows and far below `Z_APART`
 Z_APART = 1e-6  # share of a column's square that others do not explain, above which it keeps its digits beside them
 
 
@@ -83,8 +84,14 @@ def apart(X: Columns, Z: ndarray) -> ndarray:
 
 
 def _apart_of_levels(X: ArrowColumns, Z: ndarray) -> ndarray:
-    """As `apart`, without an array of all pairs of columns, and with a second step for the digits."""
-    factor, length = X.gram(np.ones(X.shape[0])).factor(), (Z * Z).sum(axis=0)
+    """As `apart`, without an array of all pairs of columns, and with a second step for the digits.
+
+    Of few rows, levels may be empty and columns dependent: a share of the diagonal makes the gram invertible, and the
+    second step takes up what it leaves.
+    """
+    gram, length = X.gram(np.ones(X.shape[0])), (Z * Z).sum(axis=0)
+    d = gram.diagonal()
+    factor = (gram + ArrowMatrix.of_diagonal(X.layout, np.where(d > 0, Z_RIDGE * d, 1.0))).factor()
     left = Z - np.column_stack([X @ b for b in factor.solve(X.times(Z)).T])
     if ((left * left).sum(axis=0) > Z_APART * length).all():
         return Z
