@@ -116,9 +116,10 @@ def coefficients(
     called = told_apart([(_design(one), one.model.exog_names) for one in fits.values()], sizes)
     rows = list(dict.fromkeys(some[name] for name in shown for some in called if name in some))
     binary = not all(labelling.levels(one) for one in fits.values())  # beside which the only equation has no level
+    if binary:
+        tables = {name: table.droplevel(0) if table.index.nlevels > 1 else table for name, table in tables.items()}
     cells = {
-        name: _by_level(fits[name], table.droplevel(0) if binary and table.index.nlevels > 1 else table,
-                        rows, some, exponentiate)  # fmt: skip
+        name: _by_level(fits[name], table, rows, some, exponentiate)
         for (name, table), some in zip(tables.items(), called, strict=True)
     }
     heading = _heading(list(fits.values()), exponentiate)
