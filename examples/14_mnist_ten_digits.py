@@ -75,15 +75,15 @@ worst = sorted(((int(off[i, j]), i, j) for i, j in zip(*np.nonzero(off))), key=l
 print("most often:", "; ".join(f"{i} read as {j}, {n} times" for n, i, j in worst))
 
 # %%
-# The images that softmax doubts most, those with the smallest of the largest probabilities: what it reads, and in
-# brackets what it is.
+# The images that softmax doubts most, those with the smallest of the largest probabilities: what it reads, with
+# what probability, and what it is.
 
 doubt = predicted["softmax"].max(axis=1).argsort()[:12]
 fig, axes = plt.subplots(2, 6, figsize=(9, 3.4), layout="constrained")
 for ax, i in zip(axes.flat, doubt):
     ax.imshow(digits.test_images[i].reshape(28, 28), cmap="Greys")
     p = predicted["softmax"][i]
-    ax.set_title(f"{p.argmax()} [{truth[i]}]  p = {p.max():.2f}", fontsize=9)
+    ax.set_title(f"read as {p.argmax()}, p = {p.max():.2f}\nis {truth[i]}", fontsize=9)
     ax.set_axis_off()
 plt.show()
 

@@ -429,10 +429,12 @@ def partial_residuals(
         x, z = table[variables[term][0]], points[term].to_numpy()
         levels = source.levels_of(variables[term][0], table)
         name = "model (omitted)" if _term_omitted(res, term, level) else "model"
-        _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
+        said = _part(one, x, parts[term].to_numpy(), z, w, levels, smooth, name)
         of = "" if level is None else f" of {labelling.plain(level)!r}"
-        layout.caption(one, "", variables[term][0], f"what {term} adds to the linear predictor{of}")
-    return layout.figure_of(all_axes[0])
+        layout.caption(one, said, variables[term][0], f"what {term} adds to the linear predictor{of}")
+    figure = layout.figure_of(all_axes[0])
+    marks.keys(figure, all_axes, ax is None)
+    return figure
 
 
 def _variables_of_terms(res: Any) -> dict[str, list[str]]:
@@ -483,8 +485,8 @@ def _weighed(ax: Axes, x: ndarray, z: ndarray, weight: ndarray) -> None:
         ax.plot(x[own], z[own], markersize=np.sqrt(30 * s / 8), color=layout.colour(0), **style)
 
 
-def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> None:
-    """Draw the component of a term, its partial residuals, and their trend."""
+def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels: Any, smooth: bool, name: str) -> str:
+    """Draw the component of a term, its partial residuals, and their trend; words for points out of view."""
     layout.tidy(ax)
     if levels is None:
         at = x.to_numpy(dtype=float, na_value=np.nan)
@@ -498,7 +500,7 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
     if not known.any():
         ax.text(0.5, 0.5, "(infinite coefficient)", ha="center", va="center", transform=ax.transAxes)
         ax.set_yticks([])
-        return
+        return ""
     at, part, z, w, spread = at[known], part[known], z[known], w[known], spread[known]
     _weighed(ax, spread, z, w / w.max())
     order = at.argsort(kind="stable")
@@ -509,12 +511,11 @@ def _part(ax: Axes, x: pd.Series, part: ndarray, z: ndarray, w: ndarray, levels:
         _smooth(ax, at, z, w, layout.COLOURS[5])
         ax.lines[-1].set(label="trend of the residuals", linestyle="--")
         lines.append(np.asarray(ax.lines[-1].get_ydata()))
-    _view(ax, z, w, np.concatenate(lines))
-    marks.key(ax, False)
+    return _view(ax, z, w, np.concatenate(lines))
 
 
-def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> None:
-    """Set the y limits to show 99 % of the weight and all lines; note how many points are out of view."""
+def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> str:
+    """Set the y limits to show 99 % of the weight and all lines; say how many points are out of view."""
     order = z.argsort()
     share = w[order].cumsum() / w.sum()
     low, high = z[order][np.searchsorted(share, [0.005, 0.995]).clip(max=len(z) - 1)]
@@ -522,5 +523,4 @@ def _view(ax: Axes, z: ndarray, w: ndarray, lines: ndarray) -> None:
     margin = 0.05 * (high - low) or 1.0
     ax.set_ylim(low - margin, high + margin)
     hidden = int(((z < low - margin) | (z > high + margin)).sum())
-    if hidden:
-        ax.plot([], [], linestyle="none", label=f"{hidden:,} of {len(z):,} points out of view")
+    return f"{hidden:,} of {len(z):,} points out of view" if hidden else ""

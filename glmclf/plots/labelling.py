@@ -141,14 +141,7 @@ def probability(res: Any, level: Any = None) -> str:
     found = response(res)
     if levels(res):
         return f"P({found.name} = {'level' if level is None else repr(plain(level))})"
-    kind = getattr(found, "kind", "")
-    return (
-        found.describe()
-        if kind == "binary"
-        else f"share of {found.describe()}"
-        if kind == "counts"
-        else found.describe()
-    )
+    return f"share of {found.count_names[0]} in {found.name}" if found.kind == "counts" else found.describe()
 
 
 def plain(level: Any) -> Any:

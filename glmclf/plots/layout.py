@@ -166,14 +166,14 @@ def dashes(i: int) -> str:
 def wrapped(label: Any, longest: int = MAX_CHARACTERS) -> str:
     """Label broken into lines that fit beside a plot: dollar signs are no mathematics, control characters escaped.
 
-    Lines end at spaces, words that are too long at a `_` or the like; ``n = 3`` and ``95 %`` stay together.
+    Lines end at spaces, words that are too long at a `_` or the like; ``n = 3``, ``p < 0.05``, ``95 %`` stay together.
     """
     parts = escaped(str(label), keep="\n\t").split("\n")
     return "\n".join(line for part in parts for line in _lines(part, longest)).replace("$", r"\$")
 
 
 def _lines(text: str, longest: int) -> list[str]:
-    rest = re.sub(r" (?=[=%])|(?<==) ", KEPT, " ".join(text.split()))
+    rest = re.sub(r" (?=[=<>%])|(?<=[=<>]) ", KEPT, " ".join(text.split()))
     lines = []
     while len(rest) > longest:
         cut = rest.rfind(" ", 0, longest + 1)
@@ -251,16 +251,19 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
 
 
 def _outside(ax: Axes, labels: Sequence[str]) -> dict[str, Any]:
-    """Place of a legend in a figure of ours, which grows by it: below its only Axes if a row fits, else beside."""
+    """Place of a legend in a figure of ours, which grows by it: below its only Axes if two rows do, else beside."""
     from matplotlib.transforms import ScaledTranslation
 
     figure, lines = figure_of(ax), "\n".join(labels).split("\n")
-    row = sum(LETTER * len(line) + 0.6 for line in lines)
-    if len(figure.axes) == 1 and len(lines) == len(labels) and row < inches(ax)[0]:
-        figure.set_figheight(figure.get_figheight() + 0.35)
+    across = inches(ax)[0] + 0.25  # the last column needs no space after it
+    needs = [LETTER * small(ax) / 10 * len(line) + 0.6 for line in lines]
+    columns = len(labels) if sum(needs) < across else int(across / max(needs))
+    rows = -(-len(labels) // columns) if columns else len(labels)
+    if len(figure.axes) == 1 and len(lines) == len(labels) and columns and rows <= 2:
+        figure.set_figheight(figure.get_figheight() + 0.15 + 0.2 * rows)
         names = ScaledTranslation(0.0, -0.32 - 0.2 * (1 + ax.get_xlabel().count("\n")), figure.dpi_scale_trans)
         return {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": ax.transAxes + names,
-                "ncols": len(labels), "borderaxespad": 0.0}  # fmt: skip
+                "ncols": columns, "borderaxespad": 0.0}  # fmt: skip
     figure.set_figwidth(figure.get_figwidth() + 0.9 * LETTER * max(map(len, lines)) + 0.7)
     return {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
 

@@ -76,7 +76,7 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
     """Number of labels that a place covers, plus two where it leaves the axes."""
     box, frame = _at(text, shift), ax.get_window_extent()
     outside = box.x0 < frame.x0 or box.x1 > frame.x1 or box.y0 < frame.y0 or box.y1 > frame.y1
-    return sum(bool(box.overlaps(other)) for other in taken) + 2 * outside
+    return sum(bool(box.padded(3).overlaps(other)) for other in taken) + 2 * outside  # labels that touch read as one
 
 
 def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
@@ -102,10 +102,10 @@ def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
     """Draw one legend for all panels: of a new figure below them or, if a row has no room, beside them.
 
-    On a user's Axes it is in the first panel.
+    On a user's Axes it is in the first panel that has most to name.
     """
     if not own:
-        key(all_axes[0], False)
+        key(max(all_axes, key=lambda ax: len(ax.get_legend_handles_labels()[0])), False)
         return
     handles: dict[str, Any] = {}
     for ax in all_axes:

@@ -142,7 +142,8 @@ def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
         ax.plot(s.predicted, s.smoothed, linewidth=1.2, alpha=0.8, **marks.line(k))
     event = repr(labelling.plain(levels[0])) if not several else "the level"
     layout.caption(ax, "", f"predicted probability of {event}", "observed share")
-    top = min(1.0, 1.1 * float(max(curve.predicted.max(), curve.observed.max(), smooth.predicted.max())))
+    highest = curve.upper if len(levels) <= BARS_OF_LEVELS else curve.observed
+    top = min(1.0, 1.1 * float(max(curve.predicted.max(), highest.max(), smooth.predicted.max())))
     ax.set(xlim=(-0.02 * top, 1.02 * top), ylim=(-0.02 * top, 1.02 * top))
 
 

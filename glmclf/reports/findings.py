@@ -258,7 +258,7 @@ def predictions(section: Section, asked: Asked) -> None:
 
 
 def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
-    every = section.ask("The adjusted predictions", variables_of, res)
+    every = section.ask("The plot of adjusted predictions", variables_of, res)
     if not every:
         if every is not None:
             section.remark("There are no adjusted predictions: the model has no variable.")
@@ -283,7 +283,7 @@ def _predictions_of(section: Section, res: Any, asked: Asked) -> None:
         section.remark(f"Of {len(levels):,} levels of the response the first {MAX_EQUATIONS} are drawn and listed.")
     started = False
     for name in names:
-        table = section.ask(f"The predictions over {name}", _listed_at, res, name, at, asked.alpha)
+        table = section.ask(f"The table of predictions over {name}", _listed_at, res, name, at, asked.alpha)
         if table is None:
             continue
         if not started:
@@ -309,7 +309,7 @@ def variables_of(res: Any) -> list[str]:
 
 
 def _listed_at(res: Any, name: str, at: str, alpha: float) -> Any:
-    """Table of predictions at the levels of a factor, or at five values of a number."""
+    """Table of predictions at the levels of a factor, or at five values of a number; many classes have rows."""
     values, _ = values_of(res._margin_source(), name, None, LISTED_AT, None)
     if len(values) > MAX_LEVELS_DRAWN:
         raise ValueError(f"{name} has {len(values):,} levels; predictions() has them")
@@ -318,7 +318,10 @@ def _listed_at(res: Any, name: str, at: str, alpha: float) -> Any:
     columns = table[["predicted", "ci_lower", "ci_upper"]].to_numpy(dtype=float).reshape(len(levels), len(values), 3)
     rows = [[_with_ends(*cell) for cell in row[:MAX_EQUATIONS]] for row in columns.transpose(1, 0, 2)]
     heads = [labelling.probability(res, level) for level in levels[:MAX_EQUATIONS]]
-    return table_of(heads, [f"{name} = {value_text(v)}" for v in values], rows)
+    stubs = [f"{name} = {value_text(v)}" for v in values]
+    if len(heads) > max(LISTED_AT, len(stubs)):
+        return table_of(stubs, heads, list(zip(*rows)))
+    return table_of(heads, stubs, rows)
 
 
 def _with_ends(p: float, low: float, high: float) -> str:
@@ -349,7 +352,7 @@ def checks(section: Section, asked: Asked) -> None:
         heads = ["found", "verdict", "threshold of a look, a problem"]
         section.show(table_of(heads, list(table.index), rows, text=True))
         section.list(
-            f"{name} is left out: {sentence(why)}"
+            f"{name} is left out: {sentence(why.removeprefix(f'{name}: '))}"
             for name, why in found.left_out.items()
             if not why.startswith(f"{name} is of ")  # other models
         )

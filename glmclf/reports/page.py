@@ -28,7 +28,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6edf3; --soft: #9da7b3; --line: #3d444d; --page: #15191e; --card: #15191e; --band: #1f252c;
     --link: #79b8ff; }
-  figure svg { filter: invert(0.92) hue-rotate(180deg); }
+  figure svg { filter: invert(0.92) hue-rotate(180deg) brightness(1.25); }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.55 system-ui, -apple-system, "Segoe UI",
@@ -83,7 +83,7 @@ svg * { stroke-linejoin: round; stroke-linecap: butt; }
   .table, figure, pre { overflow: visible; }
   table { font-size: 8pt; max-width: 100%; }
   th, td { padding-right: 6pt; white-space: normal; overflow-wrap: normal; }
-  th:first-child { overflow-wrap: anywhere; }
+  th:first-child { overflow-wrap: anywhere; min-width: 4.5em; }
   .wrapped th, .wrapped td { overflow-wrap: break-word; }
   .wrapped th:first-child { white-space: nowrap; }
   pre { white-space: pre-wrap; }

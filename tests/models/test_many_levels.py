@@ -305,6 +305,98 @@ def test_penalties(monkeypatch, model, L1_wt, refit):
         np.testing.assert_allclose(fits[1].bse, fits[0].bse, rtol=1e-9)
 
 
+RIDGES = {
+    "plain": ("y ~ x + z + id", {}, {}),
+    "weights": ("y ~ x + z + id", {"freq_weights": "w"}, {}),
+    "offset": ("y ~ x + z + id", {"offset": "off"}, {}),
+    "counts": ("s + f ~ x + z + id", {}, {}),
+    "intercept": ("y ~ x + z + id", {}, {"penalize_intercept": True}),
+    "alpha by coefficient": ("y ~ x + z + id", {}, {"alpha": {"x": 0.0, "z": 0.3, "id[T.f03]": 0.0}}),
+    "weak": ("y ~ x + z + id", {}, {"alpha": 1e-7}),
+    "no intercept": ("y ~ 0 + id + x", {}, {}),
+    "slopes": ("y ~ x * id + g", {}, {}),
+    "a year": ("y ~ x + I(2000 + z) + id", {}, {"alpha": 0.002}),
+    "repeated": ("y ~ x + I(2 * x) + id", {}, {}),
+}
+
+
+def ridges(monkeypatch, model, formula, given, how):
+    """The ridge of the dense design and that of many levels."""
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = getattr(glmclf, model).from_formula(formula, _table(), **given)
+        alpha = how.get("alpha", 0.01)
+        if isinstance(alpha, dict):
+            alpha = np.array([alpha.get(name, 0.0 if name == "Intercept" else 0.02) for name in m.exog_names])
+        fits.append(m.fit_regularized(alpha=alpha, L1_wt=0.0, **{n: v for n, v in how.items() if n != "alpha"}))
+    assert isinstance(fits[1].model._rows.X, ArrowColumns)
+    assert isinstance(fits[1]._state.V, BlocksPlusLowRank)
+    return fits
+
+
+def same_ridge(dense, many):
+    check(dense, many)
+    np.testing.assert_allclose(many.posterior_sd, dense.posterior_sd, rtol=TOL)
+    for name in ("llf_penalized", "k_params_effective", "df_model", "aic"):
+        assert getattr(many, name) == pytest.approx(getattr(dense, name), rel=1e-9)
+    new = _table().head(40)
+    a, b = (res.get_prediction(new, offset=np.zeros(40)).summary_frame() for res in (dense, many))
+    np.testing.assert_allclose(b.select_dtypes(float), a.select_dtypes(float), rtol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:The columns span a constant")
+@pytest.mark.parametrize("case", RIDGES)
+@pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
+def test_ridges(monkeypatch, tmp_path, model, case):
+    """Ridges keep the arrow matrix: estimates and posterior, saved and loaded, are those of the dense design."""
+    dense, many = ridges(monkeypatch, model, *RIDGES[case])
+    same_ridge(dense, many)
+    many.save(tmp_path / "many.json")
+    same_ridge(dense, glmclf.load(tmp_path / "many.json"))
+
+
+@pytest.mark.parametrize("how", [{}, {"penalize_intercept": True}, {"symmetric": True}], ids=str)
+def test_ridges_of_several_classes(monkeypatch, how):
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = glmclf.MNLogit.from_formula("k ~ x + z + id", _table())
+        fits.append(m.fit_regularized(alpha=0.01, **how))
+    dense, many = fits
+    check(dense, many)
+    assert many.k_params_effective == pytest.approx(dense.k_params_effective, rel=1e-9)
+
+
+def test_ridge_path_and_folds(monkeypatch):
+    found = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = glmclf.Logit.from_formula("y ~ x + z + id", _table())
+        path, cv = m.fit_regularized(alphas=[0.1, 0.01, 0.0]), m.fit_regularized_cv(3, 1, [0.1, 0.01])
+        found.append((path.params, path.edf, cv.cv["deviance"]))
+    for dense, many in zip(*found, strict=True):
+        np.testing.assert_allclose(many, dense, rtol=1e-8, atol=1e-9)
+
+
+def test_no_array_of_all_levels_by_all_is_made_for_a_ridge(monkeypatch):
+    """Of 20,000 levels each has a posterior, which the normal equations of its own rows and the border tell."""
+    g = np.random.default_rng(3)
+    level = np.repeat(np.arange(20_000), 3)
+    t = pd.DataFrame({"y": g.integers(0, 2, len(level)), "x": g.normal(size=len(level)), "id": level})
+    res = glmclf.Logit.from_formula("y ~ x + C(id)", t).fit_regularized(alpha=0.1 / len(t), L1_wt=0.0)
+    assert res.converged and len(res.posterior_sd) == 20_001
+    p = res.predict(t)
+    score = np.bincount(level, weights=t.y - p)[1:] - 0.1 * res.params.to_numpy()[1:-1]
+    np.testing.assert_allclose(score, 0.0, atol=1e-9)
+    W, X = p * (1 - p), np.column_stack([np.ones(len(t)), t.x])
+    B = np.stack([np.bincount(level, weights=W * column)[1:] for column in X.T])
+    C = B[0] + 0.1
+    S = X.T @ (X * W.to_numpy()[:, None]) + np.diag([0.0, 0.1]) - (B / C) @ B.T
+    variance = 1 / C + np.einsum("il,ij,jl->l", B / C, np.linalg.inv(S), B / C)
+    np.testing.assert_allclose(res.posterior_sd.iloc[1:-1], np.sqrt(variance), rtol=1e-9)
+
+
 def test_constraints(monkeypatch):
     fits = []
     for few in (FEW, 5):

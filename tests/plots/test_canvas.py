@@ -15,6 +15,7 @@ from glmclf.plots.paths import _apart  # noqa: E402
     ("short", 10, ["short"]),
     ("one two three", 8, ["one two", "three"]),
     ("with n = 400 and", 8, ["with", "n = 400", "and"]),
+    ("bins of x (p < 0.001)", 14, ["bins of x", "(p < 0.001)"]),
     ("a 95 % interval", 5, ["a", "95 %", "inter", "val"]),
     ("a_rather_long_name", 10, ["a_rather_", "long_name"]),
     ("$x$ costs $5", 20, [r"\$x\$ costs \$5"]),

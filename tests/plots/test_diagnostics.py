@@ -168,7 +168,14 @@ def test_partial_residuals(logit, penguins):
     order = penguins.bill_length_mm.to_numpy().argsort(kind="stable")
     assert (line.get_ydata() == parts.bill_length_mm.to_numpy()[order]).all()
     assert [t.get_text() for t in fig.axes[1].get_xticklabels()] == ["Adelie", "Chinstrap", "Gentoo"]
-    assert len(plots.partial_residuals(logit).axes) == 3
+    fig = plots.partial_residuals(logit)
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == ["model", "trend of the residuals"]
+    for ax, term in zip(fig.axes, z.columns[-3:], strict=True):
+        low, high = ax.get_ylim()
+        assert ax.get_title() == f"{((z[term] < low) | (z[term] > high)).sum()} of 333 points out of view"
+    _, own = plt.subplots(1, 3, layout="constrained")
+    plots.partial_residuals(logit, ax=own)
+    assert [ax.get_legend() is None for ax in own] == [True, False, True]  # where most is to be named
 
 
 def test_partial_residuals_of_one_equation(mnlogit, logit, lda, separated):

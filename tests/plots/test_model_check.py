@@ -243,6 +243,13 @@ def test_panels_are_left_out_and_refused_by_name(lda, logit):
         plots.check(logit.check("roc"), "roc")
 
 
+def test_intervals_of_calibration_are_in_view():
+    t, rng = table()
+    fig = plots.check(Logit.from_formula("y ~ x + z", drawn(t, np.full(600, 0.5), rng)).fit(), "calibration")
+    ends = np.concatenate([path.vertices[:, 1] for path in fig.axes[0].collections[0].get_paths()])
+    assert ends.max() < fig.axes[0].get_ylim()[1] < 1.0
+
+
 def test_axes_of_a_user(logit):
     figure, axes = plt.subplots(1, 2)
     assert plots.check(logit, ["influence", "roc"], ax=axes) is figure

@@ -13,7 +13,7 @@ from figures import crowded, points, segments, words  # noqa: E402
 from numpy.testing import assert_allclose  # noqa: E402
 
 import glmclf  # noqa: E402
-from glmclf import LDA, Logit, MNLogit, NaiveBayes, plots  # noqa: E402
+from glmclf import LDA, CLogLog, Logit, MNLogit, NaiveBayes, plots  # noqa: E402
 from glmclf.errors import DataError  # noqa: E402
 
 
@@ -221,15 +221,28 @@ def test_gaps_of_a_separated_fit():
     assert words(groups.figure).count("NaN") == np.isnan(points(groups)[:, 1]).sum() == 1
 
 
-def test_legends_of_intervals_stand_outside(mnlogit):
-    """Below the axis where a row has room, else beside the axes."""
+def test_legends_of_intervals_stand_outside(mnlogit, logit):
+    """Below the axis where one row or two have room, else beside the axes."""
     fig = plots.probabilities(mnlogit, "sex")
     fig.draw_without_rendering()
     legend, named = fig.axes[0].get_legend().get_window_extent(), fig.axes[0].xaxis.label.get_window_extent()
     assert 0 <= legend.y0 < legend.y1 <= named.y0 and not crowded(fig)
+    rows = plots.probabilities(logit, "bill_length_mm", by="species")
+    rows.draw_without_rendering()
+    texts = [text.get_window_extent() for text in rows.axes[0].get_legend().get_texts()]
+    assert len({round(text.y0) for text in texts}) == 2 and not crowded(rows)
+    named = rows.axes[0].xaxis.label.get_window_extent()
+    plain = plots.probabilities(logit, "bill_length_mm")
+    assert rows.get_figwidth() == plain.get_figwidth() and max(text.y1 for text in texts) < named.y0
     panels = plots.probabilities(mnlogit, "body_mass_g", by="sex")
     panels.draw_without_rendering()
     assert panels.axes[1].get_legend().get_window_extent().x0 > panels.axes[1].get_window_extent().x1
+
+
+def test_counts_are_named_by_what_is_counted():
+    table = pd.DataFrame({"killed": [1, 4, 9, 8], "survived": [9, 5, 3, 2], "dose": [1.0, 2.0, 3.0, 4.0]})
+    fig = plots.probabilities(CLogLog.from_formula("killed + survived ~ dose", table).fit(), "dose")
+    assert fig.axes[0].get_ylabel() == "share of killed in killed + survived"
 
 
 def test_unknown_levels(mnlogit):

@@ -388,3 +388,15 @@ def test_the_citation_is_that_of_the_repository(repository):
     page, cff = ((repository / name).read_text(encoding="utf-8") for name in ("docs/cite.md", "CITATION.cff"))
     assert entry in page and citation.reference() in page
     assert f'title: "{citation.TITLE}"' in cff and citation.AUTHOR in cff
+
+
+def test_predictions_of_many_classes_have_rows():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"kind": [f"k{i % 8}" for i in range(400)], "x": rng.normal(size=400)})
+    res = MNLogit.from_formula("kind ~ x", table).fit()
+    heads, *rows = page(res, sections=["predictions"]).rows["predictions"]
+    values = np.linspace(table.x.min(), table.x.max(), 5)
+    assert [float(head[4:].replace("\N{MINUS SIGN}", "-")) for head in heads[1:]] == pytest.approx(values, rel=1e-4)
+    assert [row[0] for row in rows] == [f"P(kind = 'k{i}')" for i in range(8)]
+    p = res.predict(pd.DataFrame({"x": values})).to_numpy().T
+    assert np.abs(np.array([[float(cell.split()[0]) for cell in row[1:]] for row in rows]) - p).max() < 6e-4

@@ -162,6 +162,22 @@ def level_centring(blocks: Any) -> LevelCentring:
     return LevelCentring(sparse.csr_array((values, (rows, columns)), shape=(k, k)))
 
 
+def constant_centring(blocks: Any) -> LevelCentring:
+    """The means over all rows of the columns of numbers beside the factor of many levels, which a column of ones takes
+    up.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The first array is an `ArrowColumns` with a column of ones.
+    """
+    X: Any = of_levels(blocks)
+    sums = blocks.sum(lambda X, *_: X.sums_of_numbers()).sum(axis=1, keepdims=True)
+    means, places = _rounded(sums[1 : 1 + len(X.numeric)] / sums[0])[:, 0], X.layout.border[X.numeric]
+    rows = np.full(len(places), X.constant_column)
+    return LevelCentring(sparse.csr_array((means, (rows, places)), shape=(X.shape[1],) * 2))
+
+
 def _rounded(means: ndarray, beside: ndarray | None = None) -> ndarray:
     """Means of each column on a grid of few bits, that of others if given."""
     largest = np.abs(means if beside is None else beside).max(axis=1, keepdims=True, initial=np.finfo(float).tiny)

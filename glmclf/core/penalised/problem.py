@@ -12,11 +12,14 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import constant_centring
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import Product
 from glmclf.core.design.sparse import Sparse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, placed, wide
+from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis, placed, wide
 from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate
+from glmclf.core.fit.information import loses_digits
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.restricted import DerivedObjective, Restricted, Selected, Within
 from glmclf.core.fit.solvers.kronecker import Kronecker, KroneckerOfDiagonal, KroneckerPart, lbfgs
@@ -29,7 +32,8 @@ from glmclf.core.likelihood.objective import (
     MultinomialObjective,
     Objective,
 )
-from glmclf.core.penalised.projection import PartialledOut, enough
+from glmclf.core.numerics.arrow import ArrowMatrix, matrix_of, record_of
+from glmclf.core.penalised.projection import MIN_RCOND_OF_LARGE, CentredOnConstant, PartialledOut, enough
 from glmclf.core.penalised.proximal import (
     PROXIMAL_TOL,
     HeldInformation,
@@ -301,15 +305,17 @@ class LazyCovariance:
         Without arguments; gives V, shares and the covariance of the parameters.
     shares : ndarray, optional
         Where they are known without it.
+    refused : bool
+        Whether `form` refuses, as the information is too large to form.
     """
 
-    def __init__(self, form: Callable[[], tuple[ndarray, ndarray, ndarray | None]], shares: ndarray | None = None):
+    def __init__(self, form: Callable[[], tuple[Any, ndarray, Any]], shares: ndarray | None = None, refused=False):
         self._form: Callable | None = form
-        self._found: tuple[ndarray, ndarray, ndarray | None] | None = None
-        self._shares = shares
+        self._found: tuple[Any, ndarray, Any] | None = None
+        self._shares, self.refused = shares, refused
 
     @classmethod
-    def of(cls, V: ndarray, shares: ndarray, parameters: ndarray | None = None) -> LazyCovariance:
+    def of(cls, V: Any, shares: ndarray, parameters: Any = None) -> LazyCovariance:
         """LazyCovariance of matrices that are known."""
         return cls(lambda: (V, shares, parameters)).know()
 
@@ -341,7 +347,7 @@ class LazyCovariance:
             ) from None
 
     @property
-    def V(self) -> ndarray:
+    def V(self) -> Any:
         """Covariance of the coefficients, (d, d)."""
         return self._all[0]
 
@@ -351,7 +357,7 @@ class LazyCovariance:
         return self._all[1] if self._shares is None else self._shares
 
     @property
-    def parameters(self) -> ndarray | None:
+    def parameters(self) -> Any:
         """Covariance of the parameters, (p, p)."""
         return self._all[2]
 
@@ -408,8 +414,8 @@ class PenalisedEstimate(Estimate):
         return float(self.shares.sum())
 
     @property
-    def V(self) -> ndarray:
-        """Covariance of b, (d, d)."""
+    def V(self) -> Any:
+        """Covariance of b, (d, d): an array, or a `BlocksPlusLowRank` of many levels."""
         return self.spread.V
 
     @property
@@ -420,7 +426,7 @@ class PenalisedEstimate(Estimate):
     @property
     def too_wide(self) -> bool:  # type: ignore[override]
         """Whether the information is too large to form."""
-        return len(self.b) > MAX_FORMED_SIZE
+        return self.spread.refused
 
     @property
     def name(self) -> str:
@@ -433,7 +439,7 @@ class PenalisedEstimate(Estimate):
             return self
         m = len(self.b) // len(coordinates.columns)
         at, d = coordinates.places_of(m), coordinates.k * m
-        spread = LazyCovariance(partial(_wide_spread, self.spread, at, d, coordinates))
+        spread = LazyCovariance(partial(_wide_spread, self.spread, at, d, coordinates), refused=self.too_wide)
         penalty = replace(self.penalty, alpha=placed(self.penalty.alpha, at, d))
         return replace(super().widened(coordinates), penalty=penalty, b=placed(self.b, at, d), spread=spread)
 
@@ -448,7 +454,7 @@ class PenalisedEstimate(Estimate):
         p = self.penalty
         penalty = {
             **{"alpha": p.alpha, "L1_wt": p.L1_wt, "n": p.n, "b": self.b, "shares": self.shares},
-            "V": None if self.too_wide or not self.V.any() else self.V,
+            "V": None if self.too_wide or not self.V.diagonal().any() else record_of(self.V),
             **{"kkt": self.kkt, "symmetric": self.symmetric, "constant": self.constant},
         }
         return {"results": "regularized", "penalty": penalty}
@@ -459,10 +465,10 @@ class PenalisedEstimate(Estimate):
         p: dict[str, Any] = {name: np.array(v) if isinstance(v, list) else v for name, v in stored.items()}
         parts: dict[str, Any] = {name: p[name] for name in ("b", "kkt", "symmetric", "constant")}
         d = len(p["b"])
-        if d > MAX_FORMED_SIZE:
-            spread = LazyCovariance(partial(refuse_to_form, d), p["shares"])
+        if p["V"] is None and d > MAX_FORMED_SIZE:
+            spread = LazyCovariance(partial(refuse_to_form, d), p["shares"], refused=True)
         else:
-            spread = LazyCovariance.of(np.zeros((d, d)) if p["V"] is None else p["V"], p["shares"])
+            spread = LazyCovariance.of(np.zeros((d, d)) if p["V"] is None else matrix_of(p["V"]), p["shares"])
         return parts | {"penalty": Penalty(p["alpha"], p["L1_wt"], p["n"]), "spread": spread}
 
 
@@ -547,7 +553,10 @@ class Problem:
     mean : (W, G) or None
         Of a ridge that is solved by gradients: W (x) G is the information where the fit starts, if without slopes.
     by_information : callable or None
-        The same problem solved by the information, in coordinates that suit the columns; without arguments.
+        The same problem solved by an information that is an array, in coordinates that suit the columns; without
+        arguments.
+    arrow : ArrowMatrix or None
+        Information where the fit starts, if of many levels and no array is made of it on the way.
     working : WorkingSet
         Shared by the problems of a path.
     """
@@ -564,11 +573,14 @@ class Problem:
     scale: ndarray | None = None
     mean: tuple[ndarray, ndarray] | None = None
     by_information: Callable[[], Problem] | None = None
+    arrow: ArrowMatrix | None = None
     working: WorkingSet = field(default_factory=WorkingSet)
 
     def placed(self, start: ndarray) -> Problem:
         """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
         for gradients; `start` are parameters of X."""
+        if self._keeps_arrow:
+            return self._placed_arrow(start)
         if not self._too_dear:
             return self._placed(start)
         most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
@@ -595,7 +607,36 @@ class Problem:
     @property
     def _too_wide(self) -> bool:
         """Whether the information is too large to form, whatever asks for it."""
-        return len(self.penalty.alpha) > MAX_FORMED_SIZE
+        return len(self.penalty.alpha) > MAX_FORMED_SIZE and self.arrow is None
+
+    @property
+    def _keeps_arrow(self) -> bool:
+        """Whether a factor has many levels, and nothing mixes their coefficients: a ridge of the model's parameters."""
+        plain = self.penalty.L1_wt == 0.0 and not self.coding.by_class and self.coding.T is None
+        return plain and of_levels(self.objective.blocks) is not None
+
+    def _placed_arrow(self, start: ndarray) -> Problem:
+        """Problem whose information stays an arrow matrix, with numbers less their means where an intercept without
+        a penalty takes these up and levels leave little of them."""
+        X: Any = of_levels(self.objective.blocks)
+        free = np.asarray(~self.penalty.alpha.reshape(-1, X.shape[1]).any(axis=0))
+        out, e = replace(self, by_information=partial(self._placed, start)), self.objective(start, True)
+        constant = X.constant_column
+        if constant is not None and free[constant] and loses_digits(X, e):
+            frame = CentredOnConstant(self.objective, free, constant_centring(self.objective.blocks))
+            out = replace(out, objective=frame.apply(self.objective), frame=frame)
+            e = out.objective(frame.into(start), True)
+        return replace(out, arrow=e.information, scale=out._scale_of(e.information))
+
+    def _resolved(self, least: float) -> bool:
+        """Whether an arrow matrix, with `least` times the ridge, leaves enough digits."""
+        A = self.arrow
+        assert A is not None
+        try:
+            A = A + ArrowMatrix.of_diagonal(A.layout, least * self.penalty.ridge)
+            return A.factor().exceeds(MIN_RCOND_OF_LARGE)
+        except np.linalg.LinAlgError:
+            return False
 
     def _placed(self, start: ndarray) -> Problem:
         X = self.objective.blocks.arrays[0]
@@ -610,6 +651,10 @@ class Problem:
     def well_mixed(self, least: float = 1.0) -> Problem:
         """Problem with penalised columns mixed where a ridge, `least` times this one's, leaves them
         ill-conditioned; such a one is not solved by gradients."""
+        if self.arrow is not None:
+            assert self.by_information is not None
+            large = len(self.penalty.alpha) > MAX_FORMED_SIZE  # has no other coordinates
+            return self if large or self._resolved(least) else self.by_information().well_mixed(least)
         if self.mean is not None:
             assert self.by_information is not None
             usable = self._too_wide or self._metric(least) is not None  # what is too wide has no other coordinates
@@ -813,7 +858,7 @@ class Problem:
         coding = self.coding
         if coding.D is not None or coding.T is not None:
             A = coding.objective(self.objective).information(A)
-        return np.sqrt(self.penalty.n * np.abs(np.diag(A)))
+        return np.sqrt(self.penalty.n * np.abs(A.diagonal()))
 
     def _judged(self, found: Fit, scale: ndarray) -> Fit:
         """A fit that has converged only if the optimality conditions hold."""
@@ -914,7 +959,7 @@ class Problem:
         """Diagonal of the information with the ridge; in a frame, without what free columns explain."""
         A, at = found.evaluation.information, self.coding.places
         if not self.mixed:
-            return np.diag(A)
+            return A.diagonal()
         assert self.frame is not None
         half = self.frame.slopes(self._spread(A))[at]
         return np.diag(self.frame.slopes(self._spread(half.T))[at])
@@ -927,6 +972,8 @@ class Problem:
         numpy.linalg.LinAlgError
             The information with the ridge is singular.
         """
+        if self.arrow is not None:
+            return self._finish_arrow(found)
         if found.evaluation.dear or self._too_wide:
             return self._finish_later(found)
         coding, penalty = self.coding, self.penalty.part(self.coding.places)
@@ -949,6 +996,17 @@ class Problem:
         kkt = float(self._violations(found).max(initial=0.0)) / self.penalty.n
         return estimate(penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
+    def _finish_arrow(self, found: Fit) -> PenalisedEstimate:
+        """Finish an estimate of many levels, no array having an entry for each pair of them."""
+        V = found.evaluation.factor.inverse
+        basis = None if self.frame is None else self.frame.basis
+        plain = DeferredEvaluation.at(self.working.of(self.objective), found.theta)
+        shares = 1.0 - self.penalty.ridge * V.diagonal()
+        spread = LazyCovariance.of(covariance_from_basis(basis, V), shares, V)
+        b = from_basis(basis, found.theta)
+        estimate = partial(PenalisedEstimate, replace(found, evaluation=plain), basis, b=b, inner=plain)
+        return self._with_penalty(estimate, found, spread)
+
     def _finish_later(self, found: Fit) -> PenalisedEstimate:
         """Finish an estimate whose information, and what follows from it, wait until they are asked for where they
         are large, and are refused where they are too large."""
@@ -960,7 +1018,8 @@ class Problem:
         plain = DeferredEvaluation(e.value, e.score, form)
         spread = LazyCovariance(partial(_ridge_spread, plain, coding, self.penalty.ridge))
         if self._too_wide:
-            spread = LazyCovariance(too_wide, self._shares_of_lasso(found) if not self.penalty.ridge.any() else None)
+            shares = self._shares_of_lasso(found) if not self.penalty.ridge.any() else None
+            spread = LazyCovariance(too_wide, shares, refused=True)
         elif len(found.theta) <= MAX_FACTORED_SIZE:
             spread.know()
         estimate = partial(PenalisedEstimate, replace(found, theta=theta, evaluation=plain), None, b=b, inner=plain)

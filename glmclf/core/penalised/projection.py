@@ -182,6 +182,25 @@ class PartialledOut:
         return _by_equation(self.final[1], c)
 
 
+@dataclass(frozen=True)
+class CentredOnConstant(PartialledOut):
+    """Coordinates in which numbers are less their means, which a column of ones without a penalty takes up.
+
+    The coefficients that have a penalty stay as they are, and no array of all columns by all is made.
+    """
+
+    basis: Any  # a LevelCentring
+
+    def apply(self, objective: Any) -> Any:
+        return objective.rotated(self.basis)
+
+    def into(self, b: ndarray) -> ndarray:
+        return self.basis.into(b)
+
+    def out(self, c: ndarray) -> ndarray:
+        return self.basis.back(c)
+
+
 def _factor_of(blocks: Blocks, columns: Callable[[Any], Any]) -> ndarray:
     """Triangular factor R of columns made of X."""
     return triangular_factor(blocks.map(lambda X, *rest: (columns(X),)))

@@ -25,6 +25,7 @@ from glmclf.core.fit.solvers.loop import (
     stands_still,
 )
 from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation
+from glmclf.core.numerics.arrow import ArrowMatrix
 
 PROXIMAL_TOL = 1e-22  # squared length of a step in the metric of the information, per unit
 MIN_SIGN_ROUNDS = 500  # rounds of the search for signs, and ten more for each coefficient
@@ -62,9 +63,10 @@ class Ridge(DerivedObjective):
 
     def penalised(self, e: Evaluation, theta: ndarray) -> Evaluation:
         """An evaluation of the likelihood with the penalty in it."""
-        more = np.diag(self.ridge) if self.ridge.ndim == 1 else self.ridge
-        less = self._less(e, theta)
-        return Evaluation(less.value, less.score, e.information + more)
+        less, A = self._less(e, theta), e.information
+        if isinstance(A, ArrowMatrix) and self.ridge.ndim == 1:
+            return Evaluation(less.value, less.score, A + ArrowMatrix.of_diagonal(A.layout, self.ridge))
+        return Evaluation(less.value, less.score, A + (np.diag(self.ridge) if self.ridge.ndim == 1 else self.ridge))
 
     def _less(self, e: Evaluation, theta: ndarray) -> Evaluation:
         shift = self.ridge * theta if self.ridge.ndim == 1 else self.ridge @ theta
@@ -201,7 +203,12 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
     moved one by one (Lee, Battle, Raina & Ng 2007, feature-sign search). Every round lowers the model, and there are
     finitely many signs.
     """
-    b = theta.copy()
+    if isinstance(H, ArrowMatrix) and not lasso.any():
+        try:
+            return theta + H.factor().solve(s)
+        except np.linalg.LinAlgError:  # of what has no maximum but to rounding: the estimate's covariance is refused
+            return theta
+    H, b = np.asarray(H), theta.copy()
 
     def gradient_at(b: ndarray) -> ndarray:  # of differences: no digits are lost to the size of b
         return H @ (b - theta) - s

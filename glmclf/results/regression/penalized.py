@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.caching import cached_property
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.columns import beside as side_by_side
 from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.coordinates import into_basis
@@ -132,19 +133,21 @@ class RegularizedResults:
         lasso = state.penalty.lasso.any()
         if lasso:
             columns = columns[(state.b.reshape(-1, len(model.exog_names))[:, columns] != 0).any(axis=0)]
-        both = model._rows.columns().map(
-            lambda X: (side_by_side(some_columns(X, columns), np.ones((X.shape[0], 1))),)
-        )
-        R, c = triangular_factor(both), np.zeros(len(model.exog_names))
-        if lasso and abs(R[-1, -1]) > 1e-9 * np.linalg.norm(R[:, -1]):  # what is selected spans no constant
-            return 0.0
-        c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
-        c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
+        blocks, c = model._rows.columns().map(lambda X: (some_columns(X, columns),)), np.zeros(len(model.exog_names))
+        levels = of_levels(blocks)
+        if levels is not None and levels.constant is not None:
+            c[columns] = levels.constant
+        else:
+            R = triangular_factor(blocks.map(lambda X: (side_by_side(X, np.ones((X.shape[0], 1))),)))
+            if lasso and abs(R[-1, -1]) > 1e-9 * np.linalg.norm(R[:, -1]):  # what is selected spans no constant
+                return 0.0
+            c[columns] = np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=None)[0]
+            c[np.abs(c) < 1e-9 * np.abs(c).max()] = 0.0
         C = np.kron(np.eye(len(state.b) // len(c)), c[:, None])
         if lasso:  # only classes with all columns selected have a constant
             C = C[:, ~(C[state.b == 0] != 0).any(axis=0)]
-        D = np.kron(model._contrasts_of_levels(), np.eye(len(c))) if state.symmetric else np.eye(len(state.b))
-        DC = into_basis(state.basis, D @ C)
+        DC = np.kron(model._contrasts_of_levels(), np.eye(len(c))) @ C if state.symmetric else C
+        DC = into_basis(state.basis, DC)
         A = DC.T @ state.fit.evaluation.information @ DC
         return float(np.trace(np.linalg.pinv(A + (C.T * state.penalty.ridge) @ C, hermitian=True) @ A))
 

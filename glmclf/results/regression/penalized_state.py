@@ -14,6 +14,7 @@ from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation
+from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, refuse_to_form
 from glmclf.inference.covariance.types import Covariance, DeferredCovariance
 from glmclf.results.regression.state import FitState
@@ -110,12 +111,14 @@ class PenalisedState(FitState):
         return (self.b == 0) if self.omitted is None else (self.b == 0) & ~self.omitted
 
     @property
-    def V(self) -> ndarray:
+    def V(self) -> Any:
         """Covariance of the coefficients; NaN for those that are omitted or unselected, and without a spread."""
         return self._V if self.has_spread else np.broadcast_to(np.nan, (len(self.b), len(self.b)))
 
     @cached_property
-    def _V(self) -> ndarray:
+    def _V(self) -> Any:
+        if isinstance(self.estimate.V, SymmetricMatrix):
+            return self._of_levels(self.estimate.V)
         V = np.array(self.estimate.V)
         for lost in (self.omitted, self.unselected):
             if lost is not None:
