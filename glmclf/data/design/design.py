@@ -431,7 +431,7 @@ class Design(TableDesign):
         for subterm in self.subterms:
             stop = start + subterm.size(widths)
             mine = [code for code in subterm.factors if code in slopes]
-            parts = [subterm.piece({**values, code: slopes[code]}, widths) for code in mine]
+            parts: list[Any] = [subterm.piece({**values, code: slopes[code]}, widths) for code in mine]
             if parts:
                 moving.append(np.arange(start, stop))
                 pieces.append(parts[0]._replace(numbers=sum(part.numbers for part in parts)))

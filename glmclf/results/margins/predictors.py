@@ -171,6 +171,11 @@ class LinearPredictors:
         return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
 
     @property
+    def by_level(self) -> bool:
+        """Whether rows may be columns beside a factor of many levels, of which none is expanded."""
+        return False
+
+    @property
     def block_size(self) -> int:
         """Number of rows that are evaluated at a time."""
         K = self.outcome.K
@@ -224,8 +229,6 @@ class LinearPredictors:
         """Derivatives of raw rows in a variable."""
         raise NotImplementedError
 
-    by_level = False  # whether rows may be columns of which none is expanded
-
     def refuse_infinite(self, raw: Any) -> None:
         """Refuse rows at which the design is infinite, as the log of 0."""
         infinite = np.isinf(raw).any(axis=0) if isinstance(raw, ndarray) else np.isinf(raw.largest())
@@ -243,7 +246,7 @@ class LinearPredictors:
         """Convert raw rows to rows of regressors, which the parameters multiply."""
         raise NotImplementedError
 
-    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+    def slopes(self, raw: Any, d: Any) -> Moved:
         """Derivatives of the regressors, from raw rows and their derivatives."""
         raise NotImplementedError
 
@@ -251,7 +254,7 @@ class LinearPredictors:
         """Linear predictors from raw rows, regressors and offset."""
         raise NotImplementedError
 
-    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
+    def steps(self, d: Any, dX: Moved, eta: ndarray) -> ndarray:
         """Derivatives of the linear predictors, (n, q)."""
         raise NotImplementedError
 
@@ -329,7 +332,6 @@ class RegressionPredictors(LinearPredictors):
 
     @cached_property
     def by_level(self) -> bool:
-        """Whether rows may be columns beside a factor of many levels, of which none is expanded."""
         state, design = self.res._state, self.design
         wide = hasattr(design, "level_columns") and len(design.xnames) >= coding.MANY_LEVELS and self.blockwise
         return wide and (state.basis is None or isinstance(state.basis, LevelCentring))
