@@ -117,12 +117,13 @@ class PenalisedState(FitState):
 
     @cached_property
     def _V(self) -> Any:
-        if isinstance(self.estimate.V, SymmetricMatrix):
-            return self._of_levels(self.estimate.V)
-        V = np.array(self.estimate.V)
-        for lost in (self.omitted, self.unselected):
-            if lost is not None:
-                V[lost] = V[:, lost] = np.nan
+        V, lost = self.estimate.V, np.zeros(len(self.b), dtype=bool)
+        for some in (self.omitted, self.unselected):
+            lost = lost if some is None else lost | some
+        if isinstance(V, SymmetricMatrix):
+            return V.without(lost, np.zeros_like(lost)) if lost.any() else V
+        V = np.array(V)
+        V[lost] = V[:, lost] = np.nan
         return V
 
     def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
