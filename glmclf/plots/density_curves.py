@@ -310,7 +310,8 @@ def ladder(res: Any, criteria: Sequence[str] = ("aic", "bic", "error_loo"), *, a
     for criterion in chosen or [""]:
         check_choice("criteria", criterion, CRITERIA)
     table = res.ladder()
-    all_axes = layout.several(ax, len(chosen), (3.1 * len(chosen) + 2.2, 3.6))
+    wide = layout.PANEL * max(len(chosen), 3) if len(chosen) > 1 else 5.3
+    all_axes = layout.several(ax, len(chosen), (wide, 3.6))
     for i, (one, criterion) in enumerate(zip(all_axes, chosen)):
         _rungs(one, table[criterion], criterion, _own_rung(res), i == 0 or ax is not None)
     return layout.figure_of(all_axes[0])
@@ -337,7 +338,7 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
         star: dict[str, Any] = {"marker": "*", "markersize": 16, "color": layout.COLOURS[5], "markeredgecolor": "black"}
         ax.plot(v[best], at[best], zorder=4, **star)
     least = v[best] if known.any() else np.nan
-    size = layout.small(ax, 7.5)
+    size = layout.small(ax, 9.0)
     for i in at[known]:
         sign = "+" if v[i] >= least else ""
         words = in_thousands(v[i]) if i == best else f"{sign}{in_thousands(v[i] - least)}"
@@ -346,7 +347,7 @@ def _rungs(ax: Axes, values: pd.Series, criterion: str, own: str, named: bool) -
     for i in at[~known]:
         ax.text(0.5, i, "(no estimate)", ha="center", va="center", transform=ax.get_yaxis_transform(), fontsize=8)
     labels = [layout.wrapped(name, 20) for name in values.index]
-    ax.set_yticks(at, labels if named else [""] * len(at), fontsize=layout.small(ax, 9.0))
+    ax.set_yticks(at, labels if named else [""] * len(at), fontsize=layout.small(ax, 10.0))
     for label, name in zip(ax.get_yticklabels(), values.index):
         label.set_fontweight("bold" if name == own else "normal")
     ax.set_ylim(len(v) - 0.5, -0.7)

@@ -115,6 +115,9 @@ def coefficients(
     sizes = {name: per_unit(name, size) for name, size in (units or {}).items()}
     called = told_apart([(_design(one), one.model.exog_names) for one in fits.values()], sizes)
     rows = list(dict.fromkeys(some[name] for name in shown for some in called if name in some))
+    binary = not all(labelling.levels(one) for one in fits.values())  # beside which the only equation has no level
+    if binary:
+        tables = {name: table.droplevel(0) if table.index.nlevels > 1 else table for name, table in tables.items()}
     cells = {
         name: _by_level(fits[name], table, rows, some, exponentiate)
         for (name, table), some in zip(tables.items(), called, strict=True)
@@ -135,11 +138,18 @@ def _fits(res: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Results with coefficients by name; the name includes the response where responses differ."""
     found = labelling.results_of(res, names, "coefficients", ("summary_frame",))
     fits = {name: _with_params(one) for name, one in found.items()}
-    if len({bool(labelling.levels(one)) for one in fits.values()}) > 1:
+    sizes = {name: len(labelling.levels(one)) for name, one in fits.items()}
+    if min(sizes.values()) == 0 and max(sizes.values()) > 2:
         raise ValueError(
             "coefficients() of a binary model and one of several levels: their coefficients differ in kind"
         )
-    said = {name: labelling.response(one).describe() for name, one in fits.items()}
+    only = min(sizes.values()) == 0  # level of the only equation of two levels, beside binary models
+    said = {
+        name: labelling.probability(one, one._param_index[0][0])
+        if only and sizes[name]
+        else labelling.response(one).describe()
+        for name, one in fits.items()
+    }
     if len(set(said.values())) == 1:
         return fits
     return {f"{name}: {said[name]}": one for name, one in fits.items()}

@@ -28,7 +28,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6edf3; --soft: #9da7b3; --line: #3d444d; --page: #15191e; --card: #15191e; --band: #1f252c;
     --link: #79b8ff; }
-  figure svg { filter: invert(0.92) hue-rotate(180deg); }
+  figure svg { filter: invert(0.92) hue-rotate(180deg) brightness(1.25); }
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.55 system-ui, -apple-system, "Segoe UI",

@@ -122,6 +122,19 @@ def test_results_of_other_events_say_so(logit, mnlogit, penguins):
         plots.coefficients([logit, mnlogit])
 
 
+def test_two_levels_beside_a_binary_model():
+    table = glmclf.datasets.load("penguins").dropna()
+    fits = [m.from_formula("sex ~ bill_length_mm", table).fit() for m in (glmclf.MNLogit, glmclf.LDA)]
+    binary = glmclf.Logit.from_formula("sex ~ bill_length_mm", table, event="male").fit()
+    fig = plots.coefficients({"multinomial": fits[0], "LDA": fits[1], "logit": binary})
+    drawn = [res.params.to_numpy().ravel()[-1] for res in (fits[0], fits[1].discriminant, binary)]
+    np.testing.assert_allclose(points(fig.axes[0])[:, 0], drawn)
+    other = glmclf.Logit.from_formula("sex ~ bill_length_mm", table, event="female").fit()
+    fig = plots.coefficients({"LDA": fits[1], "logit": other})
+    said = [text.get_text() for key in (*fig.legends, fig.axes[0].get_legend()) if key for text in key.get_texts()]
+    assert said == ["LDA: P(sex = 'male')", "logit: P(sex = 'female')"]
+
+
 def test_levels_in_one_panel_and_in_several(mnlogit, lda):
     one = plots.coefficients(mnlogit)
     assert [t.get_text() for t in one.axes[0].get_legend().get_texts()] == ["Dream", "Torgersen"]

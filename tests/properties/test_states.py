@@ -64,6 +64,11 @@ def test_answers(state, law, tmp_path):
             if isinstance(a, Fault) or isinstance(b, Fault):
                 wrong[name] = str(a if isinstance(a, Fault) else b)
             continue
+        if name == "check()" and law in ("loaded", "without rows", "in parts"):
+            # without rows there are fewer: those of both are the same
+            both = a.keys() & b.keys()
+            checks = {cell[2] for cell in both if cell[:2] == ("table", "row")}
+            a, b = ({c: v for c, v in one.items() if c[:2] == ("table", "row") and c[2] in checks} for one in (a, b))
         way = differences(b, a, RTOL, UNIT if law == "scaled" else 1.0, rows=law != "repeated")
         if way:
             wrong[name] = way
