@@ -14,7 +14,7 @@ from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation
-from glmclf.core.numerics.arrow import SymmetricMatrix
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, refuse_to_form
 from glmclf.inference.covariance.types import Covariance, DeferredCovariance
 from glmclf.results.regression.state import FitState
@@ -120,7 +120,7 @@ class PenalisedState(FitState):
         V, lost = self.estimate.V, np.zeros(len(self.b), dtype=bool)
         for some in (self.omitted, self.unselected):
             lost = lost if some is None else lost | some
-        if isinstance(V, SymmetricMatrix):
+        if isinstance(V, BlocksPlusLowRank):
             return V.without(lost, np.zeros_like(lost)) if lost.any() else V
         V = np.array(V)
         V[lost] = V[:, lost] = np.nan
