@@ -72,7 +72,7 @@ def check_new_rows(
     combinations: Mapping[int, Mapping[int, float]], X: Any, names: list[str], units: Any = None
 ) -> None:
     """Warn of rows to predict, of Columns X, that violate a combination which columns of the fit obeyed."""
-    broken = violations(combinations, X[:].toarray(), units) if combinations else {}
+    broken = violations(combinations, X, units) if combinations else {}
     if broken:
         warn(new_rows_warning(broken, combinations, names, X.shape[0]), DataWarning)
 

@@ -14,6 +14,8 @@ from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
+from glmclf.results.margins.predictors import RegressionPredictors
+from glmclf.results.margins.rows import ObservedRows
 
 FEW = 10**9  # levels that no factor has, so that all are dense
 LEVELS, ROWS = 14, 40
@@ -263,6 +265,21 @@ def test_covariances_of_separated_levels(monkeypatch, model, how):
         with pytest.warns(SeparationWarning):
             again = many.model.fit(**how)
         np.testing.assert_array_equal(again.bse, many.bse)
+
+
+def test_hauck_donner_without_the_tests_that_are_too_large(monkeypatch):
+    t = _table().copy()
+    t.loc[t.id == "f05", "y"] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        dense, many = pair(monkeypatch, "Logit", "y ~ x + id", t)
+    right = dense.hauck_donner
+    monkeypatch.setattr("glmclf.core.separation.outcomes.MAX_NUMBERS_OF_PROGRAMS", 200)
+    with pytest.warns(InferenceWarning, match=r'p-values of "id\[T.f05\]" are NaN: .* linear programs on'):
+        found = many.hauck_donner
+    assert right.present["id[T.f05]"] and np.isfinite(right.lr["id[T.f05]"])
+    assert found.present.equals(right.present) and np.isnan(found.lr["id[T.f05]"])
+    np.testing.assert_allclose(found.wald, right.wald, rtol=1e-8)
 
 
 EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")]
@@ -702,3 +719,47 @@ def test_averages_over_too_many_levels_are_refused(monkeypatch):
     monkeypatch.setattr("glmclf.results.margins.contrasts.MAX_DENSE_BYTES", 100)
     with pytest.raises(NotImplementedError, match="contrasts.. of 1 pairs: .* or name some levels"):
         few.contrasts()
+
+
+MARGINS = [
+    ("Logit", "y ~ x * g + np.exp(0.2 * z) + id", {"weights": "share", "offset": "off"}),
+    ("Probit", "y ~ x * id + z", {"freq_weights": "w"}),
+    ("CLogLog", "y ~ x:z + region + id", {}),
+    ("MNLogit", "k ~ x * g + z + id", {"weights": "share"}),
+    ("MNLogit", "k ~ z + x * id", {}),
+]
+
+
+@pytest.mark.parametrize("separated", [[], ["f05"], ["f00", "f05"]])
+@pytest.mark.parametrize("model, formula, given", MARGINS)
+def test_margins_without_expanded_rows(monkeypatch, model, formula, given, separated):
+    """Effects and predictions in other variables than the factor, also of new rows and of a fit that was saved."""
+    t = _table().copy()
+    t.loc[t.id.isin(separated), ["y", "k"]] = 1, "yes"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, many = pair(monkeypatch, model, formula, t, **given)
+        new = t.iloc[::3].assign(x=lambda t: t.x + 0.5)
+        new.iloc[4, new.columns.get_loc("z")] = np.nan
+        asked = [
+            lambda r: r.get_margeff(variables=["x", "z"]),
+            lambda r: r.get_margeff(variables=["x"], method="eyex", over="region"),
+            lambda r: r.get_margeff(variables=["z"], newdata=new, atexog={"x": 0.3}),
+            lambda r: r.get_margeff(variables=["x", "z"], at="mean"),
+            lambda r: r.get_margeff(variables=["x"], at="mean", over="region"),
+            lambda r: r.predictions({"x": [0, 1]}),
+            lambda r: r.predictions({"x": [0, 1]}).contrasts(),
+        ]
+        if "* g" in formula:
+            asked.append(lambda r: r.get_margeff(variables=["g"], contrast="pairwise"))
+        if not separated:
+            asked.append(lambda r: r.get_margeff(variables=["x"], vcov="unconditional"))
+        expected = [ask(dense).summary_frame().select_dtypes("number") for ask in asked]
+        expanded = []
+        monkeypatch.setattr(ObservedRows, "_expanded", lambda rows, some: expanded.append(some) or iter(()))
+        monkeypatch.setattr(RegressionPredictors, "raw", lambda source, table: expanded.append(table))
+        for ask, right in zip(asked, expected, strict=True):
+            found = ask(many).summary_frame().select_dtypes("number")
+            np.testing.assert_allclose(found, right, rtol=1e-7, atol=1e-9)
+    assert not expanded
+    assert len(expected[0]) > 0 and np.isfinite(expected[0].to_numpy()).any()

@@ -332,6 +332,24 @@ class ArrowColumns(FactorColumns):
             found |= there if slot.numbers is None else there & (slot.numbers != 0)
         return found
 
+    def representatives(self, columns: ndarray) -> tuple[ndarray, ndarray]:
+        """Rows that take all values, other than zeros, which some columns take, a mask (k,): their places, and for each
+        row the place among these of the one that is like it, -1 where the columns are zero or a number is infinite.
+        Of intercepts a row a level is enough."""
+        there = self.uses(columns)
+        for piece in self.pieces:
+            if piece.numbers is not None:
+                there &= np.isfinite(piece.numbers).all(axis=1)
+        rows, of = np.flatnonzero(there), np.full(self.shape[0], -1)
+        numbers = [s.places[s.places >= 0] for s in self.slots if s.numbers is not None]
+        constants = np.zeros(len(self.layout.border), dtype=bool)
+        constants[self._constants] = True
+        if any(columns[places].any() for places in numbers) or columns[self.layout.border[~constants]].any():
+            of[rows] = np.arange(len(rows))
+            return rows, of
+        _, first, of[rows] = np.unique(self.codes[rows], return_index=True, return_inverse=True)
+        return rows[first], of
+
     def _expanded_parts(self) -> Any:
         step = max(1, 2**20 // self.shape[1])
         return (self.expanded(slice(i, i + step)) for i in range(0, self.shape[0], step))

@@ -98,6 +98,15 @@ def _apart_of_levels(X: ArrowColumns, Z: ndarray) -> ndarray:
     return left - np.column_stack([X @ b for b in factor.solve(X.times(left)).T])
 
 
+def representatives(X: Columns, columns: ndarray) -> tuple[ndarray, ndarray]:
+    """Rows that stand for all others in some columns, a mask (k,); see `ArrowColumns.representatives`. Without a factor
+    of many levels each row stands for itself."""
+    if isinstance(X, ArrowColumns):
+        return X.representatives(columns)
+    rows = np.arange(X.shape[0])
+    return rows, rows
+
+
 class RowLengths:
     """Squared lengths of rows of X T, (n,), block by block: of factors as the quadratic form of T T', formed once.
 

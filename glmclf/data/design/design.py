@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.arrow import ArrowColumns, spine
 from glmclf.core.design.coding import of_record, to_record
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
@@ -306,6 +307,11 @@ class Design(TableDesign):
         pieces, keep = self._new_pieces(newdata)
         return from_pieces(pieces, len(keep)) if keep.all() and len(keep) else Dense(self._filled(pieces, keep))
 
+    def level_columns(self, newdata: Any) -> ArrowColumns | None:
+        """X for the rows of another table where a factor has many levels, and no value is missing; else None."""
+        pieces, keep = self._new_pieces(newdata)
+        return ArrowColumns(pieces, len(keep)) if keep.all() and len(keep) and spine(pieces) is not None else None
+
     def _new_pieces(self, newdata: Any) -> tuple[list[SubtermColumns], ndarray]:
         """X as pieces for the complete rows of another table, and a mask of these rows."""
         frame = table_of(newdata)
@@ -316,6 +322,19 @@ class Design(TableDesign):
             with placed(keep):
                 values = {code: self.factors[code].values(value) for code, value in found.items()}
         return self.pieces(values), keep
+
+    def complete(self, newdata: Any) -> ndarray:
+        """Mask of the rows of another table in which all columns of X have a value, none of which is expanded."""
+        pieces, keep = self._new_pieces(newdata)
+        if not keep.any():
+            return keep
+        there = np.ones(int(keep.sum()), dtype=bool)
+        for piece in pieces:
+            if piece.numbers is not None:
+                there &= ~np.isnan(piece.numbers).any(axis=1)
+        keep = keep.copy()
+        keep[keep] = there
+        return keep
 
     def _filled(self, pieces: list[SubtermColumns], keep: ndarray) -> ndarray:
         X = expand(pieces, int(keep.sum())) if keep.any() else np.empty((0, len(self.xnames)))
@@ -370,6 +389,25 @@ class Design(TableDesign):
             A variable that is not in the formula or has no derivative (labels, categories, bools, factors), code whose
             value in a row depends on other rows, rows in which the derivative is not finite.
         """
+        moving, pieces, keep = self._moving(newdata, variable)
+        out = np.full((len(keep), len(self.xnames)), np.nan, order="F")
+        if keep.any():
+            out[keep] = 0.0
+            out[np.ix_(keep, moving)] = expand(pieces, int(keep.sum()))
+        return out
+
+    def moving_columns(self, newdata: Any, variable: str) -> tuple[ndarray, Dense | FactorColumns]:
+        """The columns of X that change with a variable, by their places, and their derivatives as Columns; NaN in rows
+        with a missing value."""
+        moving, pieces, keep = self._moving(newdata, variable)
+        if keep.all() and len(keep):
+            return moving, from_pieces(pieces, len(keep))
+        out = np.full((len(keep), len(moving)), np.nan)
+        out[keep] = expand(pieces, int(keep.sum()))
+        return moving, Dense(out)
+
+    def _moving(self, newdata: Any, variable: str) -> tuple[ndarray, list[SubtermColumns], ndarray]:
+        """The columns of X that change with a variable, the pieces of their derivatives, and the complete rows."""
         refuse_variable(variable, self.columns, self.factors.values())
         frame = table_of(newdata)
         columns, n = self._read(frame), len(frame)
@@ -378,24 +416,27 @@ class Design(TableDesign):
         if absent is not None:
             keep, kept = keep & ~absent, keep
             found = {code: value.take(keep[kept]) for code, value in found.items()}
-        out = np.full((n, len(self.xnames)), np.nan, order="F")
-        if keep.any():
-            values = {code: self.factors[code].values(value) for code, value in found.items()}
-            out[keep] = self._product_rule(values, self._slopes(self.factors, columns, keep, variable))
-        return out
+        if not keep.any():
+            return np.zeros(0, dtype=np.intp), [], keep
+        values = {code: self.factors[code].values(value) for code, value in found.items()}
+        return *self._product_rule(values, self._slopes(self.factors, columns, keep, variable)), keep
 
-    def _product_rule(self, values: Mapping[str, ndarray], slopes: Mapping[str, ndarray]) -> ndarray:
-        """Derivative of X, from the factors and the derivatives of those that have one."""
+    def _product_rule(
+        self, values: Mapping[str, ndarray], slopes: Mapping[str, ndarray]
+    ) -> tuple[ndarray, list[SubtermColumns]]:
+        """Columns that change and the pieces of their derivatives, from the factors and the derivatives of those that
+        have one."""
         widths = {code: factor.width for code, factor in self.factors.items()}
-        n = len(next(iter(slopes.values())))
-        X, start = np.zeros((n, len(self.xnames)), order="F"), 0
+        moving, pieces, start = [np.zeros(0, dtype=np.intp)], [], 0
         for subterm in self.subterms:
             stop = start + subterm.size(widths)
-            for code in subterm.factors:
-                if code in slopes:
-                    X[:, start:stop] += expand([subterm.piece({**values, code: slopes[code]}, widths)], n)
+            mine = [code for code in subterm.factors if code in slopes]
+            parts: list[Any] = [subterm.piece({**values, code: slopes[code]}, widths) for code in mine]
+            if parts:
+                moving.append(np.arange(start, stop))
+                pieces.append(parts[0]._replace(numbers=sum(part.numbers for part in parts)))
             start = stop
-        return X
+        return np.concatenate(moving), pieces
 
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""

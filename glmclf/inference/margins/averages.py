@@ -4,6 +4,8 @@ For eta = x'b and d = (dx/dv)'b the effect of v on p = F(eta) is m = F'(eta) d. 
 eta: grad m = F' dx/dv + F'' d x. Everything here is a weighted average of such rows, so that one pass gives the value
 and the gradient that the delta method needs; no derivative is numerical.
 
+X is an array, or where a factor has many levels the columns themselves, of which no row is expanded.
+
 Shapes: n rows, k columns, q equations, L outcomes (the event alone, or all K classes, the reference first), p = q k
 parameters, equation by equation.
 """
@@ -96,8 +98,10 @@ class GroupedRows:
         """Largest values by group, (g, m)."""
         return np.maximum.reduceat(A, self.starts, axis=0)
 
-    def crossed(self, A: ndarray, X: ndarray) -> ndarray:
+    def crossed(self, A: ndarray, X: Any) -> ndarray:
         """Sums of A_i x_i' by group, (g, m, k): a product a group where groups are large, else running sums."""
+        if not isinstance(X, ndarray):
+            return np.stack([X[a:b].times(A[a:b]).T for a, b in zip(self.starts, self.stops, strict=True)])
         if A.shape[0] >= 32 * len(self.starts):
             return np.stack([A[a:b].T @ X[a:b] for a, b in zip(self.starts, self.stops, strict=True)])
         return np.stack([np.add.reduceat(column[:, None] * X, self.starts, axis=0) for column in A.T], axis=1)
@@ -109,11 +113,11 @@ class Moved(NamedTuple):
     Attributes
     ----------
     columns : (c,) integer ndarray
-    values : (n, c) ndarray
+    values : (n, c) ndarray or FactorColumns
     """
 
     columns: ndarray
-    values: ndarray
+    values: Any
 
     @classmethod
     def of(cls, dX: ndarray) -> Moved:
@@ -137,7 +141,7 @@ class EffectSums:
         self.tails: tuple[_LogSums, _LogSums] | None = None
         self.low, self.high = np.full(groups, np.inf), np.full(groups, -np.inf)
 
-    def add(self, effect: Effect, w: ndarray, X: ndarray, dX: Moved | None = None, codes: ndarray | None = None):
+    def add(self, effect: Effect, w: ndarray, X: Any, dX: Moved | None = None, codes: ndarray | None = None):
         """Add rows X with weights w; dX is needed where the effect has a slope."""
         n, L, q = effect.by_eta.shape
         by = GroupedRows(codes, n)
@@ -152,7 +156,7 @@ class EffectSums:
             total[..., dX.columns] += by.crossed(_flat(effect.by_slope[at], w), dX.values[at])
         self.gradient[by.of] += total.reshape(len(by.of), L, -1)
 
-    def add_tails(self, tails: Tails, eta: ndarray, w: ndarray, X: ndarray, codes: ndarray | None = None) -> None:
+    def add_tails(self, tails: Tails, eta: ndarray, w: ndarray, X: Any, codes: ndarray | None = None) -> None:
         """Add the logs of probabilities of the rows last added; `eta` are their linear predictors."""
         n, L, q = tails.by_p.shape
         by = GroupedRows(codes, n)
@@ -208,7 +212,7 @@ class _LogSums:
         self.top, self.sum = np.full((groups, L), -np.inf), np.zeros((groups, L))
         self.gradient = np.zeros((groups, L, p))
 
-    def add(self, log: ndarray, slope: ndarray, w: ndarray, X: ndarray, by: GroupedRows) -> None:
+    def add(self, log: ndarray, slope: ndarray, w: ndarray, X: Any, by: GroupedRows) -> None:
         g, old = by.of, self.top[by.of]
         new = np.maximum(old, by.largest(np.where(w[:, None] > 0, log, -np.inf)))
         unit = np.where(np.isfinite(new), new, 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design.columns import some_columns
 from glmclf.core.fit.estimate import at_infinity
 from glmclf.data.table.frame import assigned
 from glmclf.errors import InferenceWarning
@@ -50,7 +51,9 @@ class LevelRows:
 
     def _narrow(self, block: RowBlock) -> RowBlock:
         self.source.refuse_infinite(block.raw)
-        return block._replace(raw=np.column_stack([block.raw[:, self._rest], np.ones(len(block.raw))]))
+        X = block.raw
+        rest = X[:, self._rest] if isinstance(X, ndarray) else some_columns(X, self._rest).toarray()
+        return block._replace(raw=np.column_stack([rest, np.ones(len(rest))]))
 
     def averages_of(self, level: int, wanted: WantedAverage, keep: bool) -> list[Average]:
         """Averages by group with the factor at one of the levels, by its place."""

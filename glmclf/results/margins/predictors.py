@@ -13,8 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.caching import cached_property
+from glmclf.core.design import coding
+from glmclf.core.design.centring import LevelCentring
 from glmclf.core.design.coding import uncoded_cells
+from glmclf.core.design.columns import beside
 from glmclf.core.design.dense import Dense, expanded_rows
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.aliasing import violations
 from glmclf.data.design.arrays import is_sparse
@@ -166,6 +171,11 @@ class LinearPredictors:
         return not any(f.expression.across for f in getattr(self.design, "factors", {}).values())
 
     @property
+    def by_level(self) -> bool:
+        """Whether rows may be columns beside a factor of many levels, of which none is expanded."""
+        return False
+
+    @property
     def block_size(self) -> int:
         """Number of rows that are evaluated at a time."""
         K = self.outcome.K
@@ -219,9 +229,10 @@ class LinearPredictors:
         """Derivatives of raw rows in a variable."""
         raise NotImplementedError
 
-    def refuse_infinite(self, raw: ndarray) -> None:
+    def refuse_infinite(self, raw: Any) -> None:
         """Refuse rows at which the design is infinite, as the log of 0."""
-        bad = np.flatnonzero(np.isinf(raw).any(axis=0))
+        infinite = np.isinf(raw).any(axis=0) if isinstance(raw, ndarray) else np.isinf(raw.largest())
+        bad = np.flatnonzero(infinite)
         if len(bad):
             names = getattr(self.design, "xnames", [])[-raw.shape[1] :]
             where = quoted([names[j] for j in bad if j < len(names)])
@@ -235,7 +246,7 @@ class LinearPredictors:
         """Convert raw rows to rows of regressors, which the parameters multiply."""
         raise NotImplementedError
 
-    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
+    def slopes(self, raw: Any, d: Any) -> Moved:
         """Derivatives of the regressors, from raw rows and their derivatives."""
         raise NotImplementedError
 
@@ -243,11 +254,11 @@ class LinearPredictors:
         """Linear predictors from raw rows, regressors and offset."""
         raise NotImplementedError
 
-    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
+    def steps(self, d: Any, dX: Moved, eta: ndarray) -> ndarray:
         """Derivatives of the linear predictors, (n, q)."""
         raise NotImplementedError
 
-    def lost(self, raw: ndarray, change: bool = False) -> bool:
+    def lost(self, raw: Any, change: bool = False) -> bool:
         """Whether some raw rows, or changes of rows, need omitted coefficients; warns once."""
         found, broken = self._broken(raw, change)
         if not broken:
@@ -319,41 +330,80 @@ class RegressionPredictors(LinearPredictors):
     def parts(self) -> list[tuple[tuple[str, ...], list[int]]]:
         return design_parts(self.design)
 
-    def rows(self, raw: ndarray) -> ndarray:
+    @cached_property
+    def by_level(self) -> bool:
+        state, design = self.res._state, self.design
+        wide = hasattr(design, "level_columns") and len(design.xnames) >= coding.MANY_LEVELS and self.blockwise
+        return wide and (state.basis is None or isinstance(state.basis, LevelCentring))
+
+    def rows(self, raw: Any) -> Any:
         res = self.res
+        if not isinstance(raw, ndarray):
+            return raw if res._state.basis is None else rotated(raw, res._state.basis)
         return raw if res._state.basis is None else rotated(Dense(raw), res._state.basis, res._state.exact)[:].toarray()
 
-    def slopes(self, raw: ndarray, d: ndarray) -> Moved:
-        return Moved.of(self.rows(d))
+    def slopes(self, raw: Any, d: Any) -> Moved:
+        return d if isinstance(d, Moved) else Moved.of(self.rows(d))  # means by level are of columns that do not move
 
-    def predictors(self, raw: ndarray, X: ndarray, offset: ndarray | None) -> ndarray:
-        columns = Dense(raw)
-        eta = self.res._at_the_limit(columns, self.res._predictor(columns, Dense(X), offset))
+    def predictors(self, raw: Any, X: Any, offset: ndarray | None) -> ndarray:
+        columns, X = (Dense(a) if isinstance(a, ndarray) else a for a in (raw, X))
+        eta = self.res._at_the_limit(columns, self.res._predictor(columns, X, offset))
         if not self.res._state.estimate.is_finite and np.isinf(eta).any():
             self._say(CERTAIN, InferenceWarning)
         return eta
 
-    def steps(self, d: ndarray, dX: Moved, eta: ndarray) -> ndarray:
+    def steps(self, d: Any, dX: Moved, eta: ndarray) -> ndarray:
         found = self.res._state.estimate
-        steps = dX.values @ found.fit.theta.reshape(-1, self.k)[:, dX.columns].T
+        steps = np.column_stack([dX.values @ b[dX.columns] for b in found.fit.theta.reshape(-1, self.k)])
         if found.is_finite:
             return steps
         if not self.several:
             from glmclf.core.fit.estimate import at_infinity
 
-            return at_infinity(steps[:, 0], signs_of_rows(found.cone, d)[0])[:, None]
-        infinite = found.unbounded.reshape(-1, self.k).any(axis=0)
-        if (d[:, infinite] != 0).any():
+            rows, signs = np.flatnonzero(_touched(d, found.unbounded)), np.zeros(len(steps))
+            signs[rows] = signs_of_rows(found.cone, _expanded(d, rows, self.k))[0]
+            return at_infinity(steps[:, 0], signs)[:, None]
+        touched = _touched(d, found.unbounded.reshape(-1, self.k).any(axis=0))
+        if touched.any():
             self._say(
                 f"effects through coefficients that are infinite ({self.res.separation}) are NaN with several classes: "
                 'use bias_reduction="firth"'
             )
-            steps[(d[:, infinite] != 0).any(axis=1)] = np.nan
+            steps[touched] = np.nan
         return steps
 
-    def _broken(self, raw: ndarray, change: bool) -> tuple[Any, dict[int, ndarray]]:
+    def _broken(self, raw: Any, change: bool) -> tuple[Any, dict[int, ndarray]]:
         found = self.res._state.combinations
-        return found, violations(found, raw, self.res._units) if found else {}
+        if not found or not isinstance(raw, Moved):
+            return found, violations(found, raw, self.res._units) if found else {}
+        at = np.full(self.k, len(raw.columns))  # of columns that do not move one of zeros
+        at[raw.columns] = np.arange(len(raw.columns))
+        wide, units, out = beside(raw.values, np.zeros((raw.values.shape[0], 1))), np.zeros(len(raw.columns) + 1), {}
+        units[at] = self.res._units
+        for j, terms in found.items():
+            few = {int(at[i]): c for i, c in terms.items() if at[i] < len(raw.columns)}
+            broken = violations({int(at[j]): few}, wide, units)
+            if broken:
+                out[j] = broken[int(at[j])]
+        return found, out
+
+
+def _touched(d: Any, columns: ndarray) -> ndarray:
+    """Mask of the rows of derivatives in which one of some columns, a mask (k,), is not zero."""
+    if not isinstance(d, Moved):
+        return (d[:, columns] != 0).any(axis=1)
+    if isinstance(d.values, FactorColumns):
+        return d.values.uses(columns[d.columns])
+    return (d.values.toarray()[:, columns[d.columns]] != 0).any(axis=1)
+
+
+def _expanded(d: Any, rows: ndarray, k: int) -> ndarray:
+    """Some rows of derivatives, (., k)."""
+    if not isinstance(d, Moved):
+        return d[rows]
+    out = np.zeros((len(rows), k))
+    out[:, d.columns] = d.values[rows].toarray()
+    return out
 
 
 class GenerativePredictors(LinearPredictors):

@@ -29,6 +29,7 @@ from glmclf.inference.margins.outcomes import Effect
 from glmclf.results.margins.groups import CrossedGroups, named_columns
 from glmclf.results.margins.predictors import LinearPredictors
 
+ROWS_BY_LEVEL = 2**16  # rows at a time of which none is expanded
 # kinds of columns that may be factors, counts or dummies; dates may not
 COUNTABLE_KINDS = ("number", "bool", "label", "category")
 
@@ -61,17 +62,23 @@ Found = list[Average] | DerivativeError  # averages by group, or the error of ro
 
 
 class Slopes(NamedTuple):
-    """Derivatives of a block of rows in a variable: of raw columns and of the offset; the values of the variable."""
+    """Derivatives of a block of rows in a variable: of raw columns and of the offset; the values of the variable.
 
-    raw: ndarray
+    Beside a factor of many levels they are of the columns that move alone.
+    """
+
+    raw: ndarray | Moved
     offset: ndarray | None
     values: ndarray
 
 
 class RowBlock(NamedTuple):
-    """Block of rows: raw columns, offset, weights, groups, and its slopes in a variable."""
+    """Block of rows: raw columns, offset, weights, groups, and its slopes in a variable.
 
-    raw: ndarray
+    Raw columns are an array, or beside a factor of many levels `ArrowColumns`.
+    """
+
+    raw: Any
     offset: ndarray | None
     weights: ndarray
     codes: ndarray | None
@@ -188,7 +195,7 @@ def effect_sums(
     found: list[KeptSums | DerivativeError] = [KeptSums(EffectSums(groups)) for _ in wanted]
     for block in blocks:
         source.refuse_infinite(block.raw)
-        if not len(block.raw):
+        if not len(block.weights):
             continue
         X = source.rows(block.raw)
         eta, lost = source.predictors(block.raw, X, block.offset), source.lost(block.raw)
@@ -313,7 +320,9 @@ class ObservedRows(RowsInMemory):
             there &= self.table[name].notna().to_numpy()
         if self.offset is not None:
             there &= ~np.isnan(self.offset.reshape(len(there), -1)).any(axis=1)
-        if not self.fitted or self.table.isna().to_numpy().any():
+        if self.source.by_level:
+            there &= self.source.design.complete(self.table)
+        elif not self.fitted or self.table.isna().to_numpy().any():
             there &= ~np.concatenate([np.isnan(block.raw).any(axis=1) for block in self._blocks()])
         return there
 
@@ -373,17 +382,34 @@ class ObservedRows(RowsInMemory):
 
     def _blocks(self) -> Iterator[RowBlock]:
         n = len(self.table)
-        size = self.source.block_size if self.source.blockwise else max(n, 1)
-        for start in range(0, n, size):
-            at = slice(start, start + size)
-            table = self.table.iloc[at]
-            offset = None if self.offset is None else self.offset[at]
-            codes = None if self.codes is None else self.codes[at]
-            yield RowBlock(self.source.raw(table), offset, self.weights[at], codes, partial(self._slopes, table))
+        if not self.source.by_level:
+            yield from self._expanded(range(n))
+            return
+        for start in range(0, n, ROWS_BY_LEVEL):
+            some = range(n)[start : start + ROWS_BY_LEVEL]
+            X = self.source.design.level_columns(self.table.iloc[some])
+            yield from self._expanded(some) if X is None else [self._block(some, X)]
 
-    def _slopes(self, table: pd.DataFrame, name: str) -> Slopes:
-        raw, moved = self.source.raw_slopes(table, name), self.source.offset_slopes(table, name)
-        return Slopes(raw, moved, table[name].to_numpy(dtype=float))
+    def _expanded(self, some: range) -> Iterator[RowBlock]:
+        """Blocks of rows as arrays."""
+        size = self.source.block_size if self.source.blockwise else max(len(some), 1)
+        for start in range(0, len(some), size):
+            rows = some[start : start + size]
+            yield self._block(rows, self.source.raw(self.table.iloc[rows]))
+
+    def _block(self, some: range, raw: Any) -> RowBlock:
+        at = slice(some.start, some.stop)
+        table = self.table.iloc[at]
+        offset = None if self.offset is None else self.offset[at]
+        codes = None if self.codes is None else self.codes[at]
+        slopes = partial(self._slopes, table, not isinstance(raw, ndarray))
+        return RowBlock(raw, offset, self.weights[at], codes, slopes)
+
+    def _slopes(self, table: pd.DataFrame, by_level: bool, name: str) -> Slopes:
+        moved = self.source.offset_slopes(table, name)
+        slopes = self.source.design.moving_columns if by_level else self.source.raw_slopes
+        raw = slopes(table, name)
+        return Slopes(Moved(*raw) if by_level else raw, moved, table[name].to_numpy(dtype=float))
 
 
 def _constant(table: pd.DataFrame, value: Any) -> Any:

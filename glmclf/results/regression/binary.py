@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole, is_number
-from glmclf.core.design.columns import Columns, rows_at_once
+from glmclf.core.design.columns import Columns, representatives, rows_at_once
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import Product
 from glmclf.core.numerics import seeds
@@ -108,9 +108,12 @@ class BinaryResults(
         from glmclf.core.fit.estimate import at_infinity
         from glmclf.core.separation.deadline import Deadline
 
-        time = Deadline()
-        found = [signs_of_rows(estimate.cone, x.toarray(), time) for (x,) in Blocks(X, size=rows_at_once(X))]
-        signs, unknown = (np.concatenate(part) for part in zip(*found)) if found else (np.zeros(0), np.zeros(0, bool))
+        time, (rows, of), step = Deadline(), representatives(X, estimate.unbounded), rows_at_once(X)
+        parts = [rows[start : start + step] for start in range(0, len(rows), step)]
+        found = [signs_of_rows(estimate.cone, X[part].toarray(), time) for part in parts]
+        # the last of each is for rows that no direction moves
+        signs, unknown = (np.concatenate([*part, [0]])[of] for part in (zip(*found) if found else ((), ())))
+        unknown = unknown.astype(bool)
         warn_of_unknown(unknown, index, estimate.cone)
         return at_infinity(eta, signs)
 

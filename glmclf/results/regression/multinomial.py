@@ -14,7 +14,8 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, check_whole
 from glmclf.core.design.arrow import ArrowColumns
-from glmclf.core.design.columns import Columns, rows_at_once
+from glmclf.core.design.columns import Columns, representatives, rows_at_once
+from glmclf.core.design.dense import expanded_rows
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
@@ -185,17 +186,23 @@ class MultinomialResults(LevelEstimates, RegressionResults):
             return z
         from glmclf.core.separation.deadline import Deadline
 
-        A, K, k, time = X[:].toarray(), self.model.J, self.model.K, Deadline()
-        beats, unknown = np.zeros((K, K, len(A))), np.zeros(len(A), dtype=bool)
-        for c in range(K):
-            for l in range(c):
-                R = np.zeros((len(A), k * (K - 1)))
-                R[:, (c - 1) * k : c * k] = A
-                if l:
-                    R[:, (l - 1) * k : l * k] = -A
-                beats[c, l], open_ = signs_of_rows(estimate.cone, R, time)
-                beats[l, c] = -beats[c, l]
-                unknown |= open_
+        K, k, time = self.model.J, self.model.K, Deadline()
+        rows, of = representatives(X, estimate.unbounded.reshape(-1, k).any(axis=0))
+        beats, unknown = np.zeros((K, K, len(rows) + 1)), np.zeros(len(rows) + 1, dtype=bool)
+        step = expanded_rows(k * (K - 1))
+        for start in range(0, len(rows), step):
+            A = X[rows[start : start + step]].toarray()
+            at = slice(start, start + len(A))
+            for c in range(K):
+                for l in range(c):
+                    R = np.zeros((len(A), k * (K - 1)))
+                    R[:, (c - 1) * k : c * k] = A
+                    if l:
+                        R[:, (l - 1) * k : l * k] = -A
+                    beats[c, l, at], open_ = signs_of_rows(estimate.cone, R, time)
+                    beats[l, c, at] = -beats[c, l, at]
+                    unknown[at] |= open_
+        beats, unknown = beats[:, :, of], unknown[of]  # the last is for rows that no direction moves
         lost = (beats == -1).any(axis=1).T
         unsure = (np.isnan(beats) & ~lost.T[:, None] & ~lost.T[None]).any(axis=(0, 1))
         warn_of_unknown(unknown & unsure, index, estimate.cone)
