@@ -337,8 +337,8 @@ RIDGES = {
 }
 
 
-def ridges(monkeypatch, model, formula, given, how):
-    """The ridge of the dense design and that of many levels."""
+def penalised(monkeypatch, model, formula, given, how):
+    """The penalised fit of the dense design and that of many levels."""
     fits = []
     for few in (FEW, 5):
         monkeypatch.setattr(coding, "MANY_LEVELS", few)
@@ -346,9 +346,9 @@ def ridges(monkeypatch, model, formula, given, how):
         alpha = how.get("alpha", 0.01)
         if isinstance(alpha, dict):
             alpha = np.array([alpha.get(name, 0.0 if name == "Intercept" else 0.02) for name in m.exog_names])
-        fits.append(m.fit_regularized(alpha=alpha, L1_wt=0.0, **{n: v for n, v in how.items() if n != "alpha"}))
+        fits.append(m.fit_regularized(**{**how, "alpha": alpha}))
     assert isinstance(fits[1].model._rows.X, ArrowColumns)
-    assert isinstance(fits[1]._state.V, BlocksPlusLowRank)
+    assert isinstance(fits[1]._state.estimate.V, BlocksPlusLowRank)
     return fits
 
 
@@ -367,7 +367,7 @@ def same_ridge(dense, many):
 @pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
 def test_ridges(monkeypatch, tmp_path, model, case):
     """Ridges keep the arrow matrix: estimates and posterior, saved and loaded, are those of the dense design."""
-    dense, many = ridges(monkeypatch, model, *RIDGES[case])
+    dense, many = penalised(monkeypatch, model, *RIDGES[case])
     same_ridge(dense, many)
     many.save(tmp_path / "many.json")
     same_ridge(dense, glmclf.load(tmp_path / "many.json"))
@@ -383,6 +383,69 @@ def test_ridges_of_several_classes(monkeypatch, how):
     dense, many = fits
     check(dense, many)
     assert many.k_params_effective == pytest.approx(dense.k_params_effective, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The columns span a constant", "ignore:Standard errors are from the inverse")
+@pytest.mark.parametrize("case", [name for name in RIDGES if name not in ("weak", "repeated")])
+@pytest.mark.parametrize("model, L1_wt, refit", [("Logit", 1.0, False), ("CLogLog", 0.3, False), ("Probit", 0.9, True)])
+def test_lassos(monkeypatch, tmp_path, model, L1_wt, refit, case):
+    """Lassos, elastic nets and refits of what they select are those of the dense design, saved and loaded, too."""
+    formula, given, how = RIDGES[case]
+    dense, many = penalised(monkeypatch, model, formula, given, {**how, "L1_wt": L1_wt, "refit": refit})
+    assert len(many.selected)
+    many.save(tmp_path / "many.json")
+    for res in (many, glmclf.load(tmp_path / "many.json")):
+        assert list(res.selected) == list(dense.selected)
+        np.testing.assert_allclose(res.params, dense.params, atol=1e-9)
+        np.testing.assert_allclose(res.bse, dense.bse, rtol=1e-9)
+        for name in ("llf", "k_params_effective", "df_model"):
+            assert getattr(res, name) == pytest.approx(getattr(dense, name), rel=1e-9)
+
+
+def test_lasso_of_columns_that_repeat_each_other(monkeypatch):
+    """Nothing tells them apart but the absolute values: an array of all columns does."""
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        fits.append(glmclf.Logit.from_formula("y ~ x + I(2 * x) + id", _table()).fit_regularized(0.01, 1.0))
+    np.testing.assert_allclose(fits[1].params, fits[0].params, atol=1e-9)
+
+
+def test_lasso_without_some_columns(monkeypatch):
+    """An infinite alpha has a coefficient 0."""
+    alpha = {"id[T.f02]": np.inf, "x": np.inf, "id[T.f03]": 0.0}
+    dense, many = penalised(monkeypatch, "Logit", "y ~ x + z + id", {}, {"alpha": alpha, "L1_wt": 1.0})
+    np.testing.assert_allclose(many.params, dense.params, atol=1e-10)
+    assert many.params["x"] == 0 and many.params["id[T.f03]"] != 0
+
+
+@pytest.mark.parametrize("L1_wt", [1.0, 0.5])
+def test_lasso_path(monkeypatch, L1_wt):
+    found = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        for model, left in (("Logit", "y"), ("MNLogit", "k")):
+            m = getattr(glmclf, model).from_formula(f"{left} ~ x + z + id", _table())
+            path = m.fit_regularized(alphas="auto", L1_wt=L1_wt)
+            assert path.converged.all()
+            found.append((path.params, path.edf))
+    for dense, many in zip(found[:2], found[2:], strict=True):
+        for a, b in zip(dense, many, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-8)
+
+
+def test_lasso_of_very_many_levels_meets_the_optimality_conditions():
+    g = np.random.default_rng(4)
+    level = np.repeat(np.arange(20_000), 10)
+    eta = g.normal(size=20_000)[level]
+    t = pd.DataFrame({"x": g.normal(size=len(level)), "id": level, "y": g.random(len(level)) < 1 / (1 + np.exp(-eta))})
+    res = glmclf.Logit.from_formula("y ~ x + C(id)", t).fit_regularized(alpha=2.0 / len(t), L1_wt=1.0)
+    score = np.bincount(level, weights=t.y - res.predict(t))[1:]
+    b = res.params.to_numpy()[1:-1]
+    assert res.converged and 5_000 < (b != 0).sum() < 20_000
+    np.testing.assert_allclose(score[b != 0], 2.0 * np.sign(b[b != 0]), atol=1e-8)
+    assert (np.abs(score[b == 0]) <= 2.0).all()
+    assert res.k_params_effective == (res.params != 0).sum()
 
 
 def test_ridge_path_and_folds(monkeypatch):
