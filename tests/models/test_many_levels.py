@@ -14,6 +14,7 @@ from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
+from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 from glmclf.results.margins.predictors import RegressionPredictors
 from glmclf.results.margins.rows import ObservedRows
 
@@ -763,3 +764,18 @@ def test_margins_without_expanded_rows(monkeypatch, model, formula, given, separ
             np.testing.assert_allclose(found, right, rtol=1e-7, atol=1e-9)
     assert not expanded
     assert len(expected[0]) > 0 and np.isfinite(expected[0].to_numpy()).any()
+
+
+PATTERNS = [("Logit", "y ~ 0 + few + few:id"), ("Probit", "y ~ g * id"), ("MNLogit", "k ~ few * id")]
+
+
+@pytest.mark.parametrize("model, formula", PATTERNS)
+def test_covariate_patterns_without_expanded_rows(monkeypatch, model, formula):
+    """Levels without a column, and slopes of numbers that are 0, are of one pattern."""
+    t = _table().assign(few=_table().x.round().clip(-1, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, many = pair(monkeypatch, model, formula, t)
+        a, b = (pattern_numbers(res) for res in (dense, many))
+    np.testing.assert_array_equal(a, b)
+    assert 2 < a.max() + 1 < len(t) / 4
