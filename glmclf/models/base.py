@@ -695,7 +695,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         if len(few):
             places = e.information.layout.border[few] % len(columns)
             named = dict.fromkeys(self.exog_names[columns[j]] for j in places if columns[j] != self._constant_column())
-            names = ", ".join(f'"{name}"' for name in named)
+            names = ", ".join(f'"{name}"' for name in named) or "the intercept"
             warn(
                 f"{names}: hardly anything is left beside the levels of a factor and the other columns, and standard "
                 f"errors have about {max(0, int(digits[few].min()))} correct digits; estimates have theirs. Subtract a "

@@ -564,6 +564,8 @@ FAR = [
     ("Logit", "y ~ {x} + id", {"bias_reduction": "firth"}, {}),
     ("MNLogit", "k ~ {x} + z + id", ROBUST[8], {}),
     ("MNLogit", "k ~ 0 + id + z + {x}:id", {}, {}),
+    ("Logit", "y ~ z + id + {x}:id", ROBUST[2], {}),
+    ("MNLogit", "k ~ id + {x}:id + z:id", {}, {}),
 ]
 
 
@@ -692,6 +694,52 @@ def test_slopes_that_separate_the_rows_of_their_level(monkeypatch, model, formul
     assert isinstance(fits[1].model._rows.X, ArrowColumns)
     check(*fits)
     assert (~np.isfinite(np.asarray(fits[1].params))).sum() >= 4
+
+
+@pytest.mark.parametrize("middle", [2010.0, 1e5])
+@pytest.mark.parametrize("model, left", [("Logit", "y"), ("MNLogit", "k")])
+def test_slopes_of_a_large_column_beside_a_column_of_ones(monkeypatch, model, left, middle):
+    """The level without an intercept of its own keeps its digits, and so do covariances with those of all others."""
+    t = _with_far(middle, False)
+    near, far = _far_and_near(monkeypatch, model, left + " ~ id + {x}:id", {}, {}, t)
+    assert isinstance(far.model._rows.X, ArrowColumns)
+    q, names = near.model._likelihood.n_eta, near.model.exog_names
+    T = np.eye(len(names))  # parameters of the column less its middle from those of the column
+    for level in sorted(t.id.unique()):
+        slope = next(i for i, name in enumerate(names) if "near" in name and level in name)
+        T[0, slope] += middle if level == "f00" else 0.0
+        if level != "f00":
+            base = next(i for i, name in enumerate(names) if "near" in name and "f00" in name)
+            own = next(i for i, name in enumerate(names) if "near" not in name and level in name)
+            T[own, [slope, base]] = middle, -middle
+    back = np.linalg.inv(np.kron(np.eye(q), T))
+    V, W = back @ np.asarray(near.cov_params()) @ back.T, np.asarray(far.cov_params())
+    size = np.sqrt(np.outer(np.diag(V), np.diag(V)))
+    np.testing.assert_allclose(W / size, V / size, atol=TOL)
+    np.testing.assert_allclose(np.asarray(far.bse).ravel(order="F"), np.sqrt(np.diag(V)), rtol=TOL)
+
+
+@pytest.mark.parametrize("formula", ["{left} ~ {x} * id", "{left} ~ id + {x}:id"])
+@pytest.mark.parametrize("model, left", [("Logit", "y"), ("MNLogit", "k")])
+def test_slopes_of_a_large_column_that_separate_levels(monkeypatch, model, left, formula):
+    g = np.random.default_rng(0)
+    t = pd.DataFrame({"id": np.repeat([f"f{i:02d}" for i in range(30)], 12), "x": np.round(g.normal(size=360), 2)})
+    t["y"] = (g.random(360) < 1 / (1 + np.exp(-2.0 * t.x))).astype(int)
+    t["k"] = np.where(t.y == 1, "yes", np.where(g.random(360) < 0.3, "other", "no"))
+    t["far"] = t.x + 1e7
+    t["near"] = t.far - 1e7
+    with pytest.warns(SeparationWarning):
+        near, far = _far_and_near(monkeypatch, model, formula.format(left=left, x="{x}"), {}, {}, t)
+    slopes = [i for i, name in enumerate(near.model.exog_names) if "near" in name]
+    q = near.model._likelihood.n_eta
+    a, b = (np.asarray(r.params).reshape(-1, q)[slopes] for r in (near, far))
+    u, v = (np.asarray(r.bse).reshape(-1, q)[slopes] for r in (near, far))
+    np.testing.assert_array_equal(np.isfinite(b), np.isfinite(a))
+    assert 0 < np.isfinite(a).sum() < a.size
+    np.testing.assert_allclose(b[np.isfinite(a)], a[np.isfinite(a)], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(v, u, rtol=1e-8)
+    np.testing.assert_allclose(far.llf, near.llf, rtol=1e-12)
+    np.testing.assert_allclose(far.predict(), near.predict(), rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize("separated", [False, True])

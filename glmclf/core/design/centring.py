@@ -85,7 +85,29 @@ class LevelCentring:
             row, column = layout.slots[:, i], layout.slots[:, j]
             here = np.flatnonzero((row >= 0) & (column >= 0) & (row // k == column // k))
             U[here, i, j] = (i == j) - self._entries(row[here] % k, column[here] % k)
-        return BlocksPlusLowRank(layout, U @ V.D @ U.swapaxes(1, 2), self.back(V.Z), V.K)
+        out = BlocksPlusLowRank(layout, U @ V.D @ U.swapaxes(1, 2), self.back(V.Z), V.K)
+        found = self._beyond_blocks(layout)
+        if found is None:
+            return out
+        # (U - c m') D (U - c m')' of the slopes of a level on which U is the identity
+        c, m = (np.kron(np.eye(layout.size // k), b[:, None]) for b in found)
+        blocks = BlocksPlusLowRank(layout, V.D, np.zeros((len(c), 0)), np.zeros((0, 0)))
+        v = blocks @ m
+        eye, zero = np.eye(c.shape[1]), np.zeros((c.shape[1],) * 2)
+        K = np.block([[m.T @ v, -eye], [-eye, zero]])
+        return out + BlocksPlusLowRank(layout, np.zeros_like(V.D), np.hstack([c, v]), K)
+
+    def _beyond_blocks(self, layout: Any) -> tuple[ndarray, ndarray] | None:
+        """Combination c (k,) of the intercepts that is one in the rows of a level without its own, and means m (k,) of
+        the level's slopes, for N = c m' + entries within levels or of the border; None without such a level."""
+        N, level = self.N.tocoo(), layout.owners[0][: len(self)]
+        (row, column), means = N.coords, np.zeros(len(self))
+        here = (level[row] < 0) & (level[column] >= 0) & (N.data != 0)
+        if not here.any():
+            return None
+        means[column[here]] = N.data[here]
+        first = column[here][0]
+        return self.N[:, [first]].toarray()[:, 0] / means[first], means
 
     def changes(self, moved: ndarray) -> bool:
         """Whether directions that move some parameters of X, a mask (p,), are others in the basis."""
@@ -115,6 +137,9 @@ class LevelCentring:
         for s, places in enumerate(layout.slots.T):
             mine = here[places[here] >= 0]
             levels[mine, s] = self._entries(own[mine], places[mine])
+            bare = np.flatnonzero((own < 0) & (places >= 0))
+            if constant is not None:
+                levels[bare, s] = self._entries(np.full(len(bare), constant), places[bare])
         return X.less(border, levels)
 
     def to_record(self) -> dict[str, Any]:
@@ -134,7 +159,8 @@ def level_centring(blocks: Any) -> LevelCentring:
     """The means, by level of the factor of many, of the columns of numbers of a design, in one pass.
 
     Rows of levels without an intercept of their own have one mean, which a column of ones takes up; without such a
-    column theirs is 0. Slopes by level have means where the level has an intercept.
+    column theirs is 0. Slopes by level have means where the level has an intercept. Those of one level without its own
+    have them beside a column of ones, which less the intercepts of all others is one in its rows.
 
     Parameters
     ----------
@@ -158,6 +184,12 @@ def level_centring(blocks: Any) -> LevelCentring:
     for s, total in zip(X.slots_of_numbers, slots, strict=True):
         there = np.flatnonzero(mine & (layout.slots[:, s] >= 0) & (counts[0] > 0))
         entries.append((own[there], layout.slots[there, s], _rounded((total[there] / counts[0, there])[None])[0]))
+        bare = np.flatnonzero(~mine & (counts[0] > 0))
+        if constant is not None and len(bare) == 1 and layout.slots[bare[0], s] >= 0:
+            others = own[mine & (counts[0] > 0)]
+            mean = float(_rounded((total[bare] / counts[0, bare])[None])[0, 0])
+            rows, values = np.append(others, constant), np.append(np.full(len(others), -mean), mean)
+            entries.append((rows, np.full(len(rows), layout.slots[bare[0], s]), values))
     rows, columns, values = (np.concatenate([entry[i] for entry in entries]) for i in range(3))
     return LevelCentring(sparse.csr_array((values, (rows, columns)), shape=(k, k)))
 

@@ -130,6 +130,11 @@ class SimplicialCone:
         """Parameters with the same predictors on the rows that no ray moves, and zeros for those `held`."""
         if not theta[held].any():
             return theta
+        if len(held) < self.rays.shape[1]:
+            raise NotImplementedError(
+                "slopes separate the rows of some levels, by a number so large beside its spread that their directions "
+                "differ by rounding alone: subtract a value in its middle from the number that is multiplied by a factor"
+            )
         t = splu(sparse.csc_array(self.rays.tocsr()[held])).solve(theta[held])
         out = theta - self.rays @ t
         out[held] = 0.0
@@ -256,7 +261,10 @@ def _of_any(signs: list[ndarray]) -> ndarray:
 
 def pivots(rays: Any) -> tuple[ndarray, ndarray]:
     """A parameter of each ray with which the rays are independent, its largest when earlier rays are taken off; and the
-    places of these rays, without those that are sums of others. Short rays come first, so that few are changed."""
+    places of these rays, without those that are sums of others. Short rays come first, so that few are changed; what is
+    large or rounding is so beside the parameter's largest entry in the rays, whatever its unit."""
+    largest = abs(rays).max(axis=1).toarray().ravel() if rays.nnz else np.ones(rays.shape[0])
+    rays = sparse.csc_array((rays.data / largest[rays.indices], rays.indices, rays.indptr), rays.shape)
     columns = [
         dict(zip(rays.indices[a:b].tolist(), rays.data[a:b].tolist(), strict=True)) for a, b in pairwise(rays.indptr)
     ]
