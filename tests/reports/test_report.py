@@ -1,7 +1,10 @@
 """Reports: structure of the page, its numbers, what fits cannot have, names that would be markup, files."""
 
 import io
+import json
 import re
+import shutil
+import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -348,10 +351,50 @@ def test_names_are_text(odd):
 def test_names_are_text_in_markdown(odd, tmp_path):
     odd.report(tmp_path / "r.md", sections=["model", "effects"], date=False, title='a "title" \\ of <b>')
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
-    assert text.startswith('---\ntitle: "a \\"title\\" \\\\ of <b>"\n---\n')
+    assert text.startswith('---\ntitle: "a \\"title\\" \\\\\\\\ of \\\\<b>"\n---\n')
     assert "](http" not in re.sub(r"``.*?``|`[^`]*`", "", text) and "\u202e" not in text
     assert not re.search(r"(?<!\\)<script", re.sub(r"`[^`]*`", "", text))
     assert "`` `c` ``" in text
+
+
+LIVE = [
+    "<script>alert(1)</script>",
+    "[click](javascript:alert(1)) ![](http://e.x/p.png)",
+    "{{< include secret >}} {{{< env X >}}}",
+    "`r system('id')` `{r} 1`",
+    "r system('id')",
+    "x](http://e.x) [Summary] [Summary][Summary]",
+    "$x$ &lt; <http://e.x> @cite ^[note] ~a~ #",
+]
+
+
+@pytest.mark.parametrize("level", LIVE)
+def test_levels_do_nothing_in_markdown(level, tmp_path):
+    """Neither Pandoc nor Quarto and knitr, which look for their marks in the text itself, code included."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"z": rng.normal(size=80), "g": np.resize([level, "b"], 80), level: rng.normal(size=80)})
+    table["y"] = rng.choice([level, "no"], 80)
+    res = Logit.from_formula(f"y ~ z + C(g, levels=['b', {level!r}]) + Q({level!r})", table, event=level).fit()
+    path = tmp_path / "r {{< x >}} (1).md"
+    res.report(path, sections=["model", "summary", "predictions"], variables=[level], date=False)
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\{\{<|`r[ #]|`\{\w+\} ", text)
+    if shutil.which("pandoc"):
+        run = subprocess.run(["pandoc", "-s", "-t", "json", path], capture_output=True, text=True, check=True)
+        title = json.loads(run.stdout)["meta"]["title"]["c"]
+        assert {node["t"] for node in title} <= {"Str", "Space", "Quoted"}
+        raw = re.findall(r'"t":"Raw\w+","c":\["\w+","(.*?)"\]', run.stdout)
+        assert set(raw) <= {"<!-- -->"}
+        assert not {"Link", "Math", "Cite", "Note", "Subscript"} & set(re.findall(r'"t":"(\w+)"', run.stdout))
+
+
+@pytest.mark.parametrize("title", ["# a #", "- a", "+ a", "1. a", "(2) a", "> a", ": a", "::: a", "a: b", "{{< x >}}"])
+@pytest.mark.skipif(not shutil.which("pandoc"), reason="needs pandoc")
+def test_titles_are_one_line_of_text(title, logit, tmp_path):
+    logit.report(tmp_path / "r.md", sections=["citation"], title=title, date=False)
+    (tmp_path / "title.txt").write_text("$title$")
+    call = ["pandoc", "-t", "plain", "--template", tmp_path / "title.txt", tmp_path / "r.md"]
+    assert subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip() == title
 
 
 # --------------------------------------------------------------------------------------------------------------- files
