@@ -463,17 +463,23 @@ class Regularization(Inputs):
     def _refitted(self, problem: Problem, fit, lasso: PenalisedEstimate, columns: ndarray) -> PenalisedEstimate:
         """Refit without a penalty the coefficients that are not 0 and those that have no penalty."""
         from glmclf.core.penalised.problem import ClassCoding, Penalty
+        from glmclf.core.penalised.proximal import part_of
 
         p = len(problem.penalty.alpha)
         at = np.flatnonzero((fit.theta != 0) | (problem.penalty.alpha == 0))
         if not len(at):
             raise EstimationError("refit=True: nothing is selected, and there is no intercept")
         unpenalised = Penalty(np.zeros(p), 0.0, problem.penalty.n)
-        free = replace(problem, coding=ClassCoding.of_some(p, at), penalty=unpenalised, scale=None)
-        found = self._finished(free, free.solve(fit.theta[at]))
+        if problem.arrow is None:
+            free = replace(problem, coding=ClassCoding.of_some(p, at), penalty=unpenalised, scale=None)
+            found = self._finished(free, free.solve(fit.theta[at]))
+        else:  # the others are held at 0, which leaves the levels their shape
+            held = replace(unpenalised, alpha=np.where(np.isin(np.arange(p), at), 0.0, np.inf), L1_wt=1.0)
+            free = replace(problem, penalty=held)
+            found = self._finished(free, free.solve(fit.theta))
         assert lasso.inner is not None and found.inner is not None
-        before, after = lasso.inner.information, found.inner.information
-        if not found.fit.converged or information_vanished(before[np.ix_(at, at)], after[np.ix_(at, at)]):
+        before, after = (part_of(e.information, at) for e in (lasso.inner, found.inner))
+        if not found.fit.converged or information_vanished(before, after):
             selected = columns[np.unique(at % len(columns))]
             self._refuse_separated(self._objective(columns=selected), selected, "were selected")
         return replace(found, penalty=problem.penalty)

@@ -14,6 +14,8 @@ from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
+from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
+from glmclf.results.margins.predictors import RegressionPredictors
 from glmclf.results.margins.rows import ObservedRows
 
 FEW = 10**9  # levels that no factor has, so that all are dense
@@ -266,6 +268,21 @@ def test_covariances_of_separated_levels(monkeypatch, model, how):
         np.testing.assert_array_equal(again.bse, many.bse)
 
 
+def test_hauck_donner_without_the_tests_that_are_too_large(monkeypatch):
+    t = _table().copy()
+    t.loc[t.id == "f05", "y"] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeparationWarning)
+        dense, many = pair(monkeypatch, "Logit", "y ~ x + id", t)
+    right = dense.hauck_donner
+    monkeypatch.setattr("glmclf.core.separation.outcomes.MAX_NUMBERS_OF_PROGRAMS", 200)
+    with pytest.warns(InferenceWarning, match=r'p-values of "id\[T.f05\]" are NaN: .* linear programs on'):
+        found = many.hauck_donner
+    assert right.present["id[T.f05]"] and np.isfinite(right.lr["id[T.f05]"])
+    assert found.present.equals(right.present) and np.isnan(found.lr["id[T.f05]"])
+    np.testing.assert_allclose(found.wald, right.wald, rtol=1e-8)
+
+
 EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")]
 
 
@@ -320,8 +337,8 @@ RIDGES = {
 }
 
 
-def ridges(monkeypatch, model, formula, given, how):
-    """The ridge of the dense design and that of many levels."""
+def penalised(monkeypatch, model, formula, given, how):
+    """The penalised fit of the dense design and that of many levels."""
     fits = []
     for few in (FEW, 5):
         monkeypatch.setattr(coding, "MANY_LEVELS", few)
@@ -329,9 +346,9 @@ def ridges(monkeypatch, model, formula, given, how):
         alpha = how.get("alpha", 0.01)
         if isinstance(alpha, dict):
             alpha = np.array([alpha.get(name, 0.0 if name == "Intercept" else 0.02) for name in m.exog_names])
-        fits.append(m.fit_regularized(alpha=alpha, L1_wt=0.0, **{n: v for n, v in how.items() if n != "alpha"}))
+        fits.append(m.fit_regularized(**{**how, "alpha": alpha}))
     assert isinstance(fits[1].model._rows.X, ArrowColumns)
-    assert isinstance(fits[1]._state.V, BlocksPlusLowRank)
+    assert isinstance(fits[1]._state.estimate.V, BlocksPlusLowRank)
     return fits
 
 
@@ -350,7 +367,7 @@ def same_ridge(dense, many):
 @pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
 def test_ridges(monkeypatch, tmp_path, model, case):
     """Ridges keep the arrow matrix: estimates and posterior, saved and loaded, are those of the dense design."""
-    dense, many = ridges(monkeypatch, model, *RIDGES[case])
+    dense, many = penalised(monkeypatch, model, *RIDGES[case])
     same_ridge(dense, many)
     many.save(tmp_path / "many.json")
     same_ridge(dense, glmclf.load(tmp_path / "many.json"))
@@ -366,6 +383,69 @@ def test_ridges_of_several_classes(monkeypatch, how):
     dense, many = fits
     check(dense, many)
     assert many.k_params_effective == pytest.approx(dense.k_params_effective, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The columns span a constant", "ignore:Standard errors are from the inverse")
+@pytest.mark.parametrize("case", [name for name in RIDGES if name not in ("weak", "repeated")])
+@pytest.mark.parametrize("model, L1_wt, refit", [("Logit", 1.0, False), ("CLogLog", 0.3, False), ("Probit", 0.9, True)])
+def test_lassos(monkeypatch, tmp_path, model, L1_wt, refit, case):
+    """Lassos, elastic nets and refits of what they select are those of the dense design, saved and loaded, too."""
+    formula, given, how = RIDGES[case]
+    dense, many = penalised(monkeypatch, model, formula, given, {**how, "L1_wt": L1_wt, "refit": refit})
+    assert len(many.selected)
+    many.save(tmp_path / "many.json")
+    for res in (many, glmclf.load(tmp_path / "many.json")):
+        assert list(res.selected) == list(dense.selected)
+        np.testing.assert_allclose(res.params, dense.params, atol=1e-9)
+        np.testing.assert_allclose(res.bse, dense.bse, rtol=1e-9)
+        for name in ("llf", "k_params_effective", "df_model"):
+            assert getattr(res, name) == pytest.approx(getattr(dense, name), rel=1e-9)
+
+
+def test_lasso_of_columns_that_repeat_each_other(monkeypatch):
+    """Nothing tells them apart but the absolute values: an array of all columns does."""
+    fits = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        fits.append(glmclf.Logit.from_formula("y ~ x + I(2 * x) + id", _table()).fit_regularized(0.01, 1.0))
+    np.testing.assert_allclose(fits[1].params, fits[0].params, atol=1e-9)
+
+
+def test_lasso_without_some_columns(monkeypatch):
+    """An infinite alpha has a coefficient 0."""
+    alpha = {"id[T.f02]": np.inf, "x": np.inf, "id[T.f03]": 0.0}
+    dense, many = penalised(monkeypatch, "Logit", "y ~ x + z + id", {}, {"alpha": alpha, "L1_wt": 1.0})
+    np.testing.assert_allclose(many.params, dense.params, atol=1e-10)
+    assert many.params["x"] == 0 and many.params["id[T.f03]"] != 0
+
+
+@pytest.mark.parametrize("L1_wt", [1.0, 0.5])
+def test_lasso_path(monkeypatch, L1_wt):
+    found = []
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        for model, left in (("Logit", "y"), ("MNLogit", "k")):
+            m = getattr(glmclf, model).from_formula(f"{left} ~ x + z + id", _table())
+            path = m.fit_regularized(alphas="auto", L1_wt=L1_wt)
+            assert path.converged.all()
+            found.append((path.params, path.edf))
+    for dense, many in zip(found[:2], found[2:], strict=True):
+        for a, b in zip(dense, many, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-8)
+
+
+def test_lasso_of_very_many_levels_meets_the_optimality_conditions():
+    g = np.random.default_rng(4)
+    level = np.repeat(np.arange(20_000), 10)
+    eta = g.normal(size=20_000)[level]
+    t = pd.DataFrame({"x": g.normal(size=len(level)), "id": level, "y": g.random(len(level)) < 1 / (1 + np.exp(-eta))})
+    res = glmclf.Logit.from_formula("y ~ x + C(id)", t).fit_regularized(alpha=2.0 / len(t), L1_wt=1.0)
+    score = np.bincount(level, weights=t.y - res.predict(t))[1:]
+    b = res.params.to_numpy()[1:-1]
+    assert res.converged and 5_000 < (b != 0).sum() < 20_000
+    np.testing.assert_allclose(score[b != 0], 2.0 * np.sign(b[b != 0]), atol=1e-8)
+    assert (np.abs(score[b == 0]) <= 2.0).all()
+    assert res.k_params_effective == (res.params != 0).sum()
 
 
 def test_ridge_path_and_folds(monkeypatch):
@@ -666,6 +746,8 @@ def test_margins_without_expanded_rows(monkeypatch, model, formula, given, separ
             lambda r: r.get_margeff(variables=["x", "z"]),
             lambda r: r.get_margeff(variables=["x"], method="eyex", over="region"),
             lambda r: r.get_margeff(variables=["z"], newdata=new, atexog={"x": 0.3}),
+            lambda r: r.get_margeff(variables=["x", "z"], at="mean"),
+            lambda r: r.get_margeff(variables=["x"], at="mean", over="region"),
             lambda r: r.predictions({"x": [0, 1]}),
             lambda r: r.predictions({"x": [0, 1]}).contrasts(),
         ]
@@ -676,8 +758,24 @@ def test_margins_without_expanded_rows(monkeypatch, model, formula, given, separ
         expected = [ask(dense).summary_frame().select_dtypes("number") for ask in asked]
         expanded = []
         monkeypatch.setattr(ObservedRows, "_expanded", lambda rows, some: expanded.append(some) or iter(()))
+        monkeypatch.setattr(RegressionPredictors, "raw", lambda source, table: expanded.append(table))
         for ask, right in zip(asked, expected, strict=True):
             found = ask(many).summary_frame().select_dtypes("number")
             np.testing.assert_allclose(found, right, rtol=1e-7, atol=1e-9)
     assert not expanded
     assert len(expected[0]) > 0 and np.isfinite(expected[0].to_numpy()).any()
+
+
+PATTERNS = [("Logit", "y ~ 0 + few + few:id"), ("Probit", "y ~ g * id"), ("MNLogit", "k ~ few * id")]
+
+
+@pytest.mark.parametrize("model, formula", PATTERNS)
+def test_covariate_patterns_without_expanded_rows(monkeypatch, model, formula):
+    """Levels without a column, and slopes of numbers that are 0, are of one pattern."""
+    t = _table().assign(few=_table().x.round().clip(-1, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, many = pair(monkeypatch, model, formula, t)
+        a, b = (pattern_numbers(res) for res in (dense, many))
+    np.testing.assert_array_equal(a, b)
+    assert 2 < a.max() + 1 < len(t) / 4

@@ -168,6 +168,17 @@ class ArrowColumns(FactorColumns):
         """Numbers of which all columns are made, (n, q + m): the border and those of the slots."""
         return np.column_stack([self.border.toarray(), *(self.slot_numbers(i) for i in range(len(self.slots)))])
 
+    @property
+    def distinctions(self) -> ndarray:
+        """Numbers that tell rows apart as all columns do, (n, q + 2m): the border, and of each slot the number and the
+        place of its column."""
+        columns = [self.border.toarray()]
+        for i, slot in enumerate(self.slots):
+            places = slot.places[self.codes]
+            numbers = np.where(places >= 0, self.slot_numbers(i), 0.0)
+            columns += [numbers, np.where(numbers != 0, places, -1)]
+        return np.column_stack(columns)
+
     def by_column(self, values: ndarray) -> ndarray:
         """What is known of `numbers` by column of X, (q + m,) -> (k,)."""
         border, slots = np.split(values, [len(self.layout.border)])

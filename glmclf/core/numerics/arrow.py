@@ -331,6 +331,12 @@ class ArrowFactor:
         own = self.matrix.A.diagonal() * border**2
         return own if self.S is None else 1.0 / (own * self.S.inverse.diagonal())
 
+    @property
+    def least_pivot2(self) -> float:
+        """Least share of a column's square that those before it leave, the levels first."""
+        own = 1.0 if self.S is None else float((self.border_shares * self.S.L.diagonal() ** 2).min())
+        return min(own, float(self.own_shares.min(initial=1.0)))
+
     def shares_beside(self, constants: ndarray) -> ndarray:
         """Share of each column of the border that the levels and one of the border leave of it: (q,) places, or -1."""
         own, S = self.left.diagonal(), self.left

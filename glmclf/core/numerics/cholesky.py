@@ -69,6 +69,11 @@ class CholeskyFactor:
         return V
 
     @property
+    def least_pivot2(self) -> float:
+        """Least square of a pivot of the scaled matrix: the share of a column's square that those before it leave."""
+        return float(np.diag(self.L).min()) ** 2
+
+    @property
     def logdet(self) -> float:
         """Logarithm of the determinant of A."""
         return 2.0 * float(np.log(np.diag(self.L)).sum() - np.log(self.scale).sum())

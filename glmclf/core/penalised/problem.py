@@ -32,7 +32,7 @@ from glmclf.core.likelihood.objective import (
     MultinomialObjective,
     Objective,
 )
-from glmclf.core.numerics.arrow import ArrowMatrix, matrix_of, record_of
+from glmclf.core.numerics.arrow import ArrowMatrix, BlocksPlusLowRank, matrix_of, record_of
 from glmclf.core.penalised.projection import MIN_RCOND_OF_LARGE, CentredOnConstant, PartialledOut, enough
 from glmclf.core.penalised.proximal import (
     PROXIMAL_TOL,
@@ -553,8 +553,7 @@ class Problem:
     mean : (W, G) or None
         Of a ridge that is solved by gradients: W (x) G is the information where the fit starts, if without slopes.
     by_information : callable or None
-        The same problem solved by an information that is an array, in coordinates that suit the columns; without
-        arguments.
+        The same problem solved by another information, in coordinates that suit the columns; without arguments.
     arrow : ArrowMatrix or None
         Information where the fit starts, if of many levels and no array is made of it on the way.
     working : WorkingSet
@@ -579,8 +578,10 @@ class Problem:
     def placed(self, start: ndarray) -> Problem:
         """Problem in coordinates that suit the columns or, where the information is too dear to form, as it is
         for gradients; `start` are parameters of X."""
-        if self._keeps_arrow:
-            return self._placed_arrow(start)
+        return self._placed_arrow(start) if self._keeps_arrow else self._placed_array(start)
+
+    def _placed_array(self, start: ndarray) -> Problem:
+        """As `placed`, where an information is an array."""
         if not self._too_dear:
             return self._placed(start)
         most = MAX_SPARSE_FACTORED if isinstance(self.objective.blocks.arrays[0], Sparse) else MAX_METRIC_COLUMNS
@@ -611,8 +612,8 @@ class Problem:
 
     @property
     def _keeps_arrow(self) -> bool:
-        """Whether a factor has many levels, and nothing mixes their coefficients: a ridge of the model's parameters."""
-        plain = self.penalty.L1_wt == 0.0 and not self.coding.by_class and self.coding.T is None
+        """Whether a factor has many levels, and the penalty is on the model's parameters themselves."""
+        plain = not self.coding.by_class and self.coding.T is None
         return plain and of_levels(self.objective.blocks) is not None
 
     def _placed_arrow(self, start: ndarray) -> Problem:
@@ -620,7 +621,7 @@ class Problem:
         a penalty takes these up and levels leave little of them."""
         X: Any = of_levels(self.objective.blocks)
         free = np.asarray(~self.penalty.alpha.reshape(-1, X.shape[1]).any(axis=0))
-        out, e = replace(self, by_information=partial(self._placed, start)), self.objective(start, True)
+        out, e = replace(self, by_information=partial(self._placed_array, start)), self.objective(start, True)
         constant = X.constant_column
         if constant is not None and free[constant] and loses_digits(X, e):
             frame = CentredOnConstant(self.objective, free, constant_centring(self.objective.blocks))
@@ -653,8 +654,7 @@ class Problem:
         ill-conditioned; such a one is not solved by gradients."""
         if self.arrow is not None:
             assert self.by_information is not None
-            large = len(self.penalty.alpha) > MAX_FORMED_SIZE  # has no other coordinates
-            return self if large or self._resolved(least) else self.by_information().well_mixed(least)
+            return self if self._resolved(least) else self.by_information().well_mixed(least)
         if self.mean is not None:
             assert self.by_information is not None
             usable = self._too_wide or self._metric(least) is not None  # what is too wide has no other coordinates
@@ -728,6 +728,7 @@ class Problem:
             return self._by_newton(c)
         blocks = self.objective.blocks
         few = self.n_columns < MIN_COLUMNS_TO_CHOOSE or blocks.streamed or isinstance(blocks.arrays[0], Product)
+        few = few or self.arrow is not None  # that of all columns is as cheap
         return self._polished(self._by_newton(c) if few else self._by_working_sets(c))
 
     @property
@@ -738,7 +739,7 @@ class Problem:
     def _by_newton(self, c: ndarray, held: HeldInformation | None = None) -> Fit:
         lasso = self.penalty.part(self.coding.places).lasso
         options: dict[str, Any] = {"maxiter": self.maxiter, "tol": self.tol, "callback": self.callback}
-        return proximal_newton(self._with_ridge, lasso, c, held=held, **options)
+        return proximal_newton(self._with_ridge, lasso, c, held=held, keep=self.arrow is None, **options)
 
     def _by_working_sets(self, c: ndarray) -> Fit:
         """Maximum over some columns at a time, until the optimality conditions hold for all.
@@ -805,7 +806,7 @@ class Problem:
         """The problem of what is not 0 with its columns mixed, where they are ill-conditioned; None where not."""
         frame, places = self.frame, self.coding.places
         active = (found.theta != 0) | (self.penalty.part(places).lasso == 0)
-        if frame is None or self.mixed or not active.any():
+        if frame is None or self.arrow is not None or self.mixed or not active.any():
             return None
         here = self._spread(active).reshape(-1, len(frame.free))
         which = here.all(axis=0) & ~frame.free
@@ -997,11 +998,17 @@ class Problem:
         return estimate(penalty=self.penalty, spread=spread, kkt=kkt, symmetric=self.coding.by_class)
 
     def _finish_arrow(self, found: Fit) -> PenalisedEstimate:
-        """Finish an estimate of many levels, no array having an entry for each pair of them."""
-        V = found.evaluation.factor.inverse
+        """Return the estimate of many levels, of which no array has an entry for each pair."""
+        A, penalty, p = found.evaluation.information, self.penalty, len(found.theta)
+        active = (found.theta != 0) | (penalty.lasso == 0)
+        shares = active.astype(float)
+        if penalty.lasso[~penalty.excluded].any() and not penalty.ridge.any():
+            V = BlocksPlusLowRank(A.layout, np.zeros_like(A.C), np.zeros((p, 0)), np.zeros((0, 0)))
+        else:
+            V = A.narrowed(active).factor().inverse.embedded(np.flatnonzero(active), p)
+            shares[active] -= (penalty.ridge * V.diagonal())[active]
         basis = None if self.frame is None else self.frame.basis
         plain = DeferredEvaluation.at(self.working.of(self.objective), found.theta)
-        shares = 1.0 - self.penalty.ridge * V.diagonal()
         spread = LazyCovariance.of(covariance_from_basis(basis, V), shares, V)
         b = from_basis(basis, found.theta)
         estimate = partial(PenalisedEstimate, replace(found, evaluation=plain), basis, b=b, inner=plain)

@@ -24,7 +24,7 @@ from glmclf.core.fit.solvers.loop import (
     longest_step,
     stands_still,
 )
-from glmclf.core.likelihood.objective import CholeskyFactor, DeferredEvaluation, Evaluation
+from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation, factor_of
 from glmclf.core.numerics.arrow import ArrowMatrix
 
 PROXIMAL_TOL = 1e-22  # squared length of a step in the metric of the information, per unit
@@ -96,6 +96,7 @@ def proximal_newton(
     tol: float | None = None,
     callback=None,
     held: HeldInformation | None = None,
+    keep: bool = True,
 ) -> Fit:
     """Maximise objective(b) - sum lasso_j |b_j|.
 
@@ -119,6 +120,8 @@ def proximal_newton(
         ``callback(iteration, b, value)`` after each iteration, with the penalised value.
     held : HeldInformation, optional
         An information to begin with, and to be left to the next fit.
+    keep : bool
+        Whether an information may be kept for several steps; it is then an array.
 
     Returns
     -------
@@ -133,7 +136,7 @@ def proximal_newton(
     tol = PROXIMAL_TOL if tol is None else tol
     # a stream's time is that of reading, whatever is made of it
     step_cost = 1.0 + len(start) ** 2 / (ROWS_OF_FACTOR * max(objective.blocks.n, 1))
-    kept = lasso.any() and objective.cost > MIN_COST_TO_KEEP * step_cost and not objective.blocks.streamed
+    kept = keep and lasso.any() and objective.cost > MIN_COST_TO_KEEP * step_cost and not objective.blocks.streamed
     evaluate = partial(DeferredEvaluation.at if kept else _evaluated, objective)
     theta = np.array(start, dtype=float)
     e, held = evaluate(theta), held or HeldInformation()
@@ -203,12 +206,7 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
     moved one by one (Lee, Battle, Raina & Ng 2007, feature-sign search). Every round lowers the model, and there are
     finitely many signs.
     """
-    if isinstance(H, ArrowMatrix) and not lasso.any():
-        try:
-            return theta + H.factor().solve(s)
-        except np.linalg.LinAlgError:  # of what has no maximum but to rounding: the estimate's covariance is refused
-            return theta
-    H, b = np.asarray(H), theta.copy()
+    b = theta.copy()
 
     def gradient_at(b: ndarray) -> ndarray:  # of differences: no digits are lost to the size of b
         return H @ (b - theta) - s
@@ -233,6 +231,8 @@ def _minimise_model(H: ndarray, s: ndarray, lasso: ndarray, theta: ndarray) -> n
 
 def _sweep(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, places: ndarray) -> float:
     """One pass of coordinate descent over some places, in place; the largest squared change in the metric of H."""
+    if isinstance(H, ArrowMatrix):
+        return _sweep_of_levels(H, gradient, lasso, b, places)
     largest = 0.0
     for j in places:
         h = H[j, j]
@@ -247,6 +247,27 @@ def _sweep(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, places: nd
     return largest
 
 
+def _sweep_of_levels(H: ArrowMatrix, gradient: ndarray, lasso: ndarray, b: ndarray, places: ndarray) -> float:
+    """As `_sweep`, coefficients of different levels, which do not lean on each other, at once."""
+    h, layout, largest = H.diagonal(), H.layout, 0.0
+    wanted = np.isin(np.arange(len(b)), places) & (h > 0)
+    for group in [*layout.border[:, None], *layout.slots.T]:
+        at = group[(group >= 0) & wanted[group]]
+        z, step = b[at] - gradient[at] / h[at], np.zeros(len(b))
+        new = np.sign(z) * np.maximum(np.abs(z) - lasso[at] / h[at], 0.0)
+        step[at] = new - b[at]
+        if step.any():
+            largest = max(largest, float((step[at] ** 2 * h[at]).max()))
+            gradient += H @ step
+            b[at] = new
+    return largest
+
+
+def part_of(H: Any, at: ndarray) -> Any:
+    """Rows and columns of some coefficients, ascending."""
+    return H.narrowed(np.isin(np.arange(len(H)), at)) if isinstance(H, ArrowMatrix) else H[np.ix_(at, at)]
+
+
 def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: ndarray) -> ndarray | None:
     """The minimum over the coefficients A of the quadratic with a gradient at b, plus sum lasso sign b; None where
     several are as good. The other coefficients are 0."""
@@ -254,10 +275,10 @@ def _with_signs(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, A: nd
     if not len(A):
         return new
     try:
-        factor = CholeskyFactor(H[np.ix_(A, A)])
+        factor = factor_of(part_of(H, A))
     except np.linalg.LinAlgError:
         return None
-    if lasso[A].any() and float(np.diag(factor.L).min()) ** 2 <= TIED_PIVOT2 * len(A) and _untied(H, lasso, b) is not b:
+    if lasso[A].any() and factor.least_pivot2 <= TIED_PIVOT2 * len(A) and _untied(H, lasso, b) is not b:
         return None
     new[A] = b[A] - factor.solve(gradient[A] + lasso[A] * np.sign(b[A]))
     return new
@@ -279,12 +300,23 @@ def _best_between(H: ndarray, gradient: ndarray, lasso: ndarray, b: ndarray, new
     d = new - b
     cross = np.flatnonzero((new * b < 0) & (lasso > 0))
     t = np.append(-b[cross] / d[cross], 1.0)
-    way = np.abs(b + t[:, None] * d) @ lasso
+    way = _absolute_values(lasso * b, lasso * d, cross, t)
     i = int((t * float(gradient @ d) + 0.5 * t * t * float(d @ H @ d) + way).argmin())
     point = b + t[i] * d
     if i < len(cross):
         point[cross[i]] = 0.0
     return point
+
+
+def _absolute_values(b: ndarray, d: ndarray, cross: ndarray, t: ndarray) -> ndarray:
+    """Sums of |b + t d| at the t at which `cross` become 0, one by one, and at 1; the others keep their signs."""
+    order, out = np.argsort(t), np.empty(len(t))
+    size, speed = np.append(np.abs(b[cross]), 0.0)[order], np.append(np.abs(d[cross]), 0.0)[order]
+    rest, slope = np.abs(b).sum() - size.sum(), (np.abs(b + d) - np.abs(b)).sum()
+    slope -= (np.abs(b[cross] + d[cross]) - np.abs(b[cross])).sum()
+    before, faster = 2.0 * np.cumsum(size) - size.sum(), 2.0 * np.cumsum(speed) - speed.sum()
+    out[order] = rest - before + t[order] * (slope + faster)
+    return out
 
 
 def _untied(H: ndarray, lasso: ndarray, b: ndarray) -> ndarray:
@@ -298,7 +330,7 @@ def _untied(H: ndarray, lasso: ndarray, b: ndarray) -> ndarray:
         free = lasso[A] == 0
         if free.all():
             return b
-        v = _null_vector(H[np.ix_(A, A)])
+        v = _null_vector(np.asarray(part_of(H, A)))
         if v is None:
             return b
         if float(lasso[A] * np.sign(b[A]) @ v) > 0:

@@ -18,6 +18,10 @@ MAX_NUMBERS_OF_PROGRAMS = 2**28  # numbers of rows as linear programs take them,
 INSIDE_WEIGHT_SHARE = 1e-4  # share of the largest weight above which no direction separates a row
 
 
+class SearchTooLargeError(EstimationError):
+    """A search for separation would take gigabytes."""
+
+
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:
     """The recession cone of an objective over rows in memory, and its constraints; see `core.separation.search`."""
     constraints = constraints_of(objective)
@@ -37,7 +41,7 @@ def constraints_of(objective: Objective) -> Any:
 
     Raises
     ------
-    EstimationError
+    SearchTooLargeError
         The rows, as numbers, would take gigabytes.
     """
     X, y, m, *_ = objective.blocks.arrays
@@ -45,7 +49,7 @@ def constraints_of(objective: Objective) -> Any:
     kind = None if found is None else found[1]
     n = X.shape[0] if found is None else len(found[0])
     if n * X.shape[1] > MAX_NUMBERS_OF_PROGRAMS:
-        raise EstimationError(
+        raise SearchTooLargeError(
             f"whether the outcomes are separated by more than levels of one outcome would take linear programs on "
             f"{n:,} x {X.shape[1]:,} numbers. Leave out the regressors that may tell the outcomes apart, merge levels, "
             'or use bias_reduction="firth"'

@@ -11,6 +11,7 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_whole
+from glmclf.core.design.arrow import of_levels
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
@@ -278,7 +279,11 @@ def pattern_numbers(res: Any) -> ndarray:
     Values that differ by rounding alone are of one pattern. Patterns of a constrained fit are those of the free
     combinations of columns.
     """
-    X, _, offset = res._free_design()
+    rows = res.model._rows.blocks()
+    if res._state.estimate.constraints or of_levels(rows) is None:
+        X, _, offset = res._free_design()
+    else:
+        X, offset = rows.collect(lambda X, *rest: X.distinctions), res.model._rows.offset
     X = X if offset is None else np.column_stack([X, offset])
     code = np.zeros(len(X), dtype=np.int64)
     for column in X.T:

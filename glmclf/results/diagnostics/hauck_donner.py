@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import MAX_NAMES
+from glmclf.checks import MAX_NAMES, first_of
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import covariance_from_basis
 from glmclf.core.fit.offsets import centring
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
+from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import level_derivatives, wald_derivatives
@@ -27,8 +28,7 @@ def hauck_donner(res: Any) -> pd.DataFrame:
     infinite = np.isinf(res._theta)
     present = (slope < 0) | infinite
     lr = np.full(len(slope), np.nan)
-    for j in np.flatnonzero(present):
-        lr[j] = lr_pvalue(res, int(j))
+    lr[present] = lr_pvalues(res, np.flatnonzero(present))
     z = flat_pvalues(res)
     columns = {"derivative": slope, "present": present, "wald": z, "lr": lr}
     return pd.DataFrame(columns, index=res.model._param_index)
@@ -37,6 +37,23 @@ def hauck_donner(res: Any) -> pd.DataFrame:
 def flat_pvalues(res: Any) -> ndarray:
     """Flat array of p-values of the Wald tests that a parameter is 0."""
     return wald.z_pvalues(res._z)
+
+
+def lr_pvalues(res: Any, places: ndarray) -> ndarray:
+    """p-values of `lr_pvalue`, NaN with a warning for those that a search for separation would be too large for."""
+    from glmclf.core.separation.outcomes import SearchTooLargeError
+
+    lost: list[str] = []
+    out, why = np.full(len(places), np.nan), ""
+    for i, j in enumerate(places.tolist()):
+        try:
+            out[i] = lr_pvalue(res, j)
+        except SearchTooLargeError as error:
+            lost.append(spelled(res.model._param_index[j]))
+            why = str(error)
+    if lost:
+        warn(f"likelihood ratio p-values of {first_of(lost)} are NaN: {why}", InferenceWarning)
+    return out
 
 
 def lr_pvalue(res: Any, j: int) -> float:
@@ -140,7 +157,9 @@ def flagged(res: Any) -> list[list[Any]]:
     if model._rows_ is None or model._pseudo or res._state.estimate.constraints or not res.converged:
         return []
     found = np.flatnonzero(derivatives_of(res, suspects(res)) < 0)
-    return [[int(j), float(lr_pvalue(res, int(j))) if i < MAX_NAMES else np.nan] for i, j in enumerate(found)]
+    lr = np.full(len(found), np.nan)
+    lr[:MAX_NAMES] = lr_pvalues(res, found[:MAX_NAMES])
+    return [[j, p] for j, p in zip(found.tolist(), lr.tolist(), strict=True)]
 
 
 def hauck_donner_notes(res: Any) -> list[str]:

@@ -487,7 +487,8 @@ class Diagnostics:
         -------
         DataFrame
             Indexed by coefficient; `derivative` of z, in units of 1/b; `present`: whether it is negative, or the
-            coefficient infinite; `wald`, `lr`: p-values of the tests of b = 0, `lr` only where the effect is present.
+            coefficient infinite; `wald`, `lr`: p-values of the tests of b = 0, `lr` only where the effect is present;
+            NaN, with a warning, where whether the smaller model is separated would take gigabytes to tell.
 
         Raises
         ------

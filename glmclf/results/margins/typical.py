@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError, DerivativeError
+from glmclf.inference.margins.averages import Moved
 from glmclf.results.margins.predictors import LinearPredictors
 from glmclf.results.margins.rows import (
     Found,
@@ -139,14 +141,25 @@ class TypicalRows(RowsInMemory):
         def slopes(name: str) -> Slopes:
             self.source.refuse_computed(name, "an effect in a typical row of")
             moved = self.source.offset_of(np.ones(len(some))) if name == self.source.offset_name else None
-            raw = self.collapsed(some, lambda table: self.source.raw_slopes(table, name))
+            raw = self.collapsed(some, lambda table: self._raw_slopes(table, name))
             return Slopes(raw, moved, np.array([float(self.point[g][name]) for g in some]))
 
         offsets = [self.offsets[g] for g in some]
         offset = None if offsets[0] is None else np.concatenate(offsets)
-        yield RowBlock(self.collapsed(some, self.source.raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
+        yield RowBlock(self.collapsed(some, self._raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
 
-    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], ndarray]) -> ndarray:
+    def _raw(self, table: pd.DataFrame) -> Any:
+        """Raw rows, beside a factor of many levels as columns of which none is expanded."""
+        X = self.source.design.level_columns(table) if self.source.by_level else None
+        return self.source.raw(table) if X is None else X
+
+    def _raw_slopes(self, table: pd.DataFrame, name: str) -> Any:
+        """Derivatives of raw rows in a variable, beside a factor of many levels of the columns that move."""
+        if not self.source.by_level:
+            return self.source.raw_slopes(table, name)
+        return Moved(*self.source.design.moving_columns(table, name))
+
+    def collapsed(self, groups: list[int], rows_of: Callable[[pd.DataFrame], Any]) -> ndarray:
         """Averages of raw rows over independent levels, a row a group; each column over its own factors only."""
         by_factors: dict[tuple[str, ...], list[int]] = {}
         known = self.shares[groups[0]]
@@ -156,8 +169,10 @@ class TypicalRows(RowsInMemory):
         for factors, columns in by_factors.items():
             table, weights, starts = self._cells(groups, factors)
             rows = rows_of(table[list(self.source.design.variables)] if len(table.columns) else table)
-            out = np.empty((len(groups), rows.shape[1])) if out is None else out
-            out[:, columns] = np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
+            if out is None:
+                k = len(self.source.design.xnames) if isinstance(rows, Moved) else rows.shape[1]
+                out = np.empty((len(groups), k))
+            out[:, columns] = _sums(rows, weights, starts, columns, out.shape[1])
         assert out is not None
         return out
 
@@ -184,6 +199,17 @@ class TypicalRows(RowsInMemory):
         for j, n in enumerate(self.shares[groups[0]]):
             table[n] = pd.Series([cell[j] for grid in grids for cell in grid])
         return table, np.concatenate(weights), np.cumsum([0, *sizes[:-1]])
+
+
+def _sums(rows: Any, weights: ndarray, starts: ndarray, columns: list[int], k: int) -> ndarray:
+    """Weighted sums by group of some of k raw columns, or of the derivatives of those of them that move."""
+    if isinstance(rows, ndarray):
+        return np.add.reduceat(weights[:, None] * rows[:, columns], starts, axis=0)
+    some, X = (rows.columns, rows.values) if isinstance(rows, Moved) else (slice(None), rows)
+    out = np.zeros((len(starts), k))
+    for g, (a, b) in enumerate(pairwise([*starts.tolist(), len(weights)])):
+        out[g, some] = X[a:b].times(weights[a:b])
+    return out[:, columns]
 
 
 def typical(rows: ObservedRows | RowsInParts, at: str, equal: bool = False) -> TypicalRows:

@@ -79,7 +79,7 @@ def calibration(c: Inspection) -> list[Finding]:
 
 
 def without_verdict(findings: list[Finding], why: str) -> list[Finding]:
-    """The same findings, which say nothing about whether the fit is right."""
+    """Findings without a verdict, as they say nothing about whether the fit is right."""
     return [f._replace(verdict="", threshold=f"none: {why}") for f in findings]
 
 

@@ -14,7 +14,7 @@ from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import Estimate
 from glmclf.core.likelihood.objective import DeferredEvaluation, Evaluation
-from glmclf.core.numerics.arrow import SymmetricMatrix
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.penalised.problem import PenalisedEstimate, Penalty, refuse_to_form
 from glmclf.inference.covariance.types import Covariance, DeferredCovariance
 from glmclf.results.regression.state import FitState
@@ -117,12 +117,13 @@ class PenalisedState(FitState):
 
     @cached_property
     def _V(self) -> Any:
-        if isinstance(self.estimate.V, SymmetricMatrix):
-            return self._of_levels(self.estimate.V)
-        V = np.array(self.estimate.V)
-        for lost in (self.omitted, self.unselected):
-            if lost is not None:
-                V[lost] = V[:, lost] = np.nan
+        V, lost = self.estimate.V, np.zeros(len(self.b), dtype=bool)
+        for some in (self.omitted, self.unselected):
+            lost = lost if some is None else lost | some
+        if isinstance(V, BlocksPlusLowRank):
+            return V.without(lost, np.zeros_like(lost)) if lost.any() else V
+        V = np.array(V)
+        V[lost] = V[:, lost] = np.nan
         return V
 
     def in_coordinates(self, R: ndarray) -> tuple[ndarray, ndarray, ndarray]:
