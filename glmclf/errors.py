@@ -96,6 +96,10 @@ class CollinearityError(EstimationError):
     """Some columns of the design are linear combinations of others."""
 
 
+class SearchTooLargeError(EstimationError):
+    """A search for separation would take gigabytes."""
+
+
 class SingularCovarianceError(EstimationError):
     """A covariance matrix of the features has no inverse.
 

@@ -215,7 +215,8 @@ def gaussian_fit(mean, sd, n=1000.0):
 
     mean, sd = np.array(mean, float), np.array(sd, float)
     counts = np.full(mean.shape, n)
-    return FittedGaussian(GaussianFamily(mean.shape[1]), counts, mean, sd**2, mean.mean(axis=0), counts)
+    family, rest = GaussianFamily(mean.shape[1]), np.zeros_like(mean)
+    return FittedGaussian(family, counts, mean, sd**2, mean.mean(axis=0), counts, rest)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import functools
 import io
+import json
 import pathlib
 import pickle
 
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 
 import glmclf
 from glmclf import LDA, QDA, MNLogit, NaiveBayes, errors
+from glmclf.results.saving import checksums
 
 RTOL = 1e-9  # the published values have twelve digits
 DATA = pathlib.Path(__file__).parent.parent / "data"
@@ -569,6 +571,48 @@ def test_intervals_far_from_the_origin():
     moved = data.assign(sepal_length=data.sepal_length + 2.0**24)
     far = NaiveBayes.from_formula("species ~ sepal_length + petal_length", moved).fit(cov_type="HC0")
     close(far.get_prediction().se, near.get_prediction().se, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*not in the averages:glmclf.errors.DataWarning")
+@pytest.mark.parametrize("options", [{}, {"pooled": True}, {"divisor": "unbiased"}])
+@pytest.mark.parametrize("origin", [1e9, 1e12])
+@pytest.mark.parametrize("holes", [False, True])
+def test_an_origin_far_away_costs_no_digits(options, origin, holes):
+    """Sums of a multiple of 1/1024 and 1e12 are exact: what is computed of both is the same."""
+    rng = np.random.default_rng(5)
+    y, w = rng.choice(list("abc"), 300), rng.integers(1, 4, 300)
+    u = np.round(rng.normal(size=300) * 1024) / 1024 + (y == "b")
+    u[::7 if holes else 1000] = np.nan
+    near = pd.DataFrame({"y": y, "u": u, "w": w, "v": rng.normal(size=300)})
+    far = near.assign(u=near.u + origin)
+    new = pd.DataFrame({"u": [0.5, -4.0, 60.0, np.nan], "v": 0.0})
+    moved = new.assign(u=new.u + origin)
+    cuts = [0, 20, 20, 90, 300]
+    stream = [far[start:stop] for start, stop in zip(cuts, cuts[1:])]
+    one = NaiveBayes.from_formula("y ~ u + v", near, freq_weights="w", **options).fit()
+    for data in (far, lambda: iter(stream)):
+        two = NaiveBayes.from_formula("y ~ u + v", data, freq_weights="w", **options).fit()
+        file = io.StringIO()
+        two.save(file)
+        file.seek(0)
+        for res in (two, glmclf.load(file)):
+            close([res.llf, res.llf_conditional], [one.llf, one.llf_conditional], rtol=1e-12)
+            close(res.predict(moved), one.predict(new), rtol=1e-11)
+            close(res.get_prediction(moved).se, one.get_prediction(new).se, rtol=1e-11)
+        if data is far:
+            close(two.leave_one_out(), one.leave_one_out(), rtol=1e-11)
+            close(two.get_margeff().margeff, one.get_margeff().margeff, rtol=1e-9, atol=1e-14)
+
+
+def test_files_without_the_rest_of_means():
+    """Statistics of normal features were three arrays."""
+    res, file = NaiveBayes.from_formula("y ~ u", every()).fit(), io.StringIO()
+    res.save(file)
+    stored = json.loads(file.getvalue())
+    stored["statistics"]["features"] = [arrays[:3] for arrays in stored["statistics"]["features"]]
+    del stored["checksums"]
+    found = glmclf.load(io.StringIO(json.dumps({**stored, "checksums": checksums(stored)})))
+    close(found.predict(every()), res.predict(every()), rtol=1e-13)
 
 
 def test_prediction_without_any_feature_is_the_prior():

@@ -25,6 +25,7 @@ from numpy.random import Generator
 from scipy.special import gammaln
 
 from glmclf.core.numerics import special as gammas
+from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.summed import Summed
 
 MAX_CLASSES_FOR_DENSE = 16  # classes up to which a dense indicator is the fastest way to sum by class
@@ -121,26 +122,38 @@ class ClassSquares(_ByColumn):
     Attributes
     ----------
     n, mean, squares : (K, p) ndarrays
+    rest : (K, p) ndarray
+        What rounding left of the means: a mean is the sum of both. By default 0.
     """
 
     n: ndarray
     mean: ndarray
     squares: ndarray
+    rest: ndarray = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.rest is None:
+            object.__setattr__(self, "rest", np.zeros_like(self.mean))
 
     def __add__(self, other: ClassSquares) -> ClassSquares:
         n = self.n + other.n
         share = ratio(other.n, n)
-        delta = np.where(self.n > 0, other.mean - self.mean, 0.0)
-        mean = np.where(self.n > 0, self.mean, other.mean) + np.where(other.n > 0, delta, 0.0) * share
-        squares = self.squares + other.squares + np.where(other.n > 0, delta * delta, 0.0) * self.n * share
-        return ClassSquares(n, mean, squares)
+        both, none = (self.n > 0) & (other.n > 0), self.n == 0
+        delta = np.where(both, (other.mean - self.mean) + (other.rest - self.rest), 0.0)
+        mean, rest = np.where(none, other.mean, self.mean), np.where(none, other.rest, self.rest)
+        mean, off = two_sum(mean, delta * share)
+        mean, rest = two_sum(mean, off + rest)
+        squares = self.squares + other.squares + delta * delta * self.n * share
+        return ClassSquares(n, mean, squares, rest)
 
     def together(self) -> ClassSquares:
         """Statistics of all classes as one."""
         n = self.n.sum(axis=0)
-        mean = (ratio(self.n, n) * self.mean).sum(axis=0)
-        squares = (self.squares + self.n * (self.mean - mean) ** 2).sum(axis=0)
-        return ClassSquares(n[None], mean[None], squares[None])
+        shares = ratio(self.n, n)
+        mean = (shares * self.mean).sum(axis=0)
+        mean, rest = two_sum(mean, (shares * (self.mean - mean + self.rest)).sum(axis=0))
+        squares = (self.squares + self.n * (self.mean - mean + (self.rest - rest)) ** 2).sum(axis=0)
+        return ClassSquares(n[None], mean[None], squares[None], rest[None])
 
 
 @dataclass(frozen=True)

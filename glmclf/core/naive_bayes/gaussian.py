@@ -27,6 +27,7 @@ from glmclf.core.naive_bayes.family import (
     ratio,
 )
 from glmclf.core.numerics.constants import EPS, LOG_2PI
+from glmclf.core.numerics.double_double import two_sum
 
 MAX_EXPANSION_DISTANCE = 30.0  # sd of class means from the grand mean to which an expanded density keeps 12 digits
 MAX_CENTRE_DISTANCE2 = 4.0  # squared sd of class means from a block's centre beyond which squares are summed again
@@ -67,7 +68,7 @@ class GaussianFamily(Family):
         df = n - lost
         fitted = FittedPooledGaussian if self.pooled else FittedGaussian
         centre = statistics.together().mean[0]
-        return fitted(self, statistics.n, statistics.mean, ratio(squares, df), centre, df)
+        return fitted(self, statistics.n, statistics.mean, ratio(squares, df), centre, df, statistics.rest)
 
     @property
     def mle(self) -> GaussianFamily:
@@ -130,7 +131,8 @@ def _about(points: ndarray, X: ndarray, y: ndarray, w: ndarray | None) -> ClassS
         squares = squares + C @ rest.T
     n = class_total(y, None, w, K)[:, None]
     off = ratio(sums, n)
-    return ClassSquares(np.broadcast_to(n, (K, p)), points + off, np.maximum(squares - n * off * off, 0.0))
+    mean, left = two_sum(points, off)
+    return ClassSquares(np.broadcast_to(n, (K, p)), mean, np.maximum(squares - n * off * off, 0.0), left)
 
 
 def chunk(p: int) -> int:
@@ -163,18 +165,29 @@ def _squares_of_observed(X: ndarray, y: ndarray, w: ndarray | None, K: int) -> C
     rest = np.where(seen, values - np.take(mean.T, y, axis=1), 0.0)
     off = ratio(C @ rest.T, n)
     rest *= rest
-    return ClassSquares(n, mean + off, np.maximum(C @ rest.T - n * off * off, 0.0))
+    mean, left = two_sum(mean, off)
+    return ClassSquares(n, mean, np.maximum(C @ rest.T - n * off * off, 0.0), left)
 
 
 @dataclass(frozen=True)
 class FittedGaussian(Fitted):
     """Means and variances (K, p) of normal features; `centre` (p,) is the grand mean, `df` (K, p) the divisor of the
-    variances."""
+    variances, `rest` (K, p) what rounding left of the means."""
 
     mean: ndarray
     variance: ndarray
     centre: ndarray
     df: ndarray
+    rest: ndarray
+
+    @cached_property
+    def about(self) -> ndarray:
+        """Means less the centre, (K, p), with more digits than the means themselves have."""
+        return self.mean - self.centre + self.rest
+
+    def shifted(self) -> FittedGaussian:
+        """The law of x - centre, where arithmetic keeps more digits."""
+        return replace(self, mean=self.about, centre=np.zeros_like(self.centre), rest=np.zeros_like(self.rest))
 
     @cached_property
     def _sd(self) -> ndarray:
@@ -188,7 +201,7 @@ class FittedGaussian(Fitted):
     def _expansion(self) -> tuple[ndarray, ndarray, ndarray] | None:
         """Expansion of log f about the centre: constant (K,), linear and quadratic (p, K), or None where
         that would cancel."""
-        delta = self.mean - self.centre
+        delta = self.about
         if not (np.abs(delta) <= MAX_EXPANSION_DISTANCE * self._sd).all():
             return None
         linear = delta / self.variance
@@ -217,7 +230,7 @@ class FittedGaussian(Fitted):
         complete = bool(seen.all())
         with np.errstate(over="ignore"):
             for k in range(self.K):
-                Z = (X - self.mean[k]) / self._sd[k]
+                Z = self._z(X, k)
                 if complete:
                     out[:, k] = self._logs[k].sum() - 0.5 * np.einsum("ij,ij->i", Z, Z)
                 else:
@@ -234,7 +247,8 @@ class FittedGaussian(Fitted):
 
     def loglik(self, statistics: ClassSquares) -> ndarray:
         """Log-likelihood at any moments, not only at those of the fit."""
-        distance = statistics.squares + statistics.n * (statistics.mean - self.mean) ** 2
+        off = statistics.mean - self.mean + (statistics.rest - self.rest)
+        distance = statistics.squares + statistics.n * off**2
         return statistics.n * self._logs - 0.5 * distance / self.variance
 
     def _class_covariance(self) -> ndarray:
@@ -259,8 +273,12 @@ class FittedGaussian(Fitted):
         """What an unbiased divisor adds to the inverse number of rows behind a variance, (K, p)."""
         return 1 / self.df - 1 / self.n
 
-    def _z(self, X: ndarray, k: int) -> ndarray:
-        return (X - self.mean[k]) / self._sd[k]
+    def _from_mean(self, X: ndarray, k: int | ndarray) -> ndarray:
+        """Deviations of rows from the means of a class, or of each row's class."""
+        return X - self.mean[k] - self.rest[k]
+
+    def _z(self, X: ndarray, k: int | ndarray) -> ndarray:
+        return self._from_mean(X, k) / self._sd[k]
 
     def score_variance(self, values: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
@@ -277,7 +295,7 @@ class FittedGaussian(Fitted):
     def influence(self, values: ndarray, y: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
         mean, sd = self.mean[y], self._sd[y]
-        z = (X - mean) / sd
+        z = self._z(X, y)
         # the ratio of n to the divisor is held, so that influences sum to 0
         t, u = mean / sd, z * z * (self.n / self.df)[y] - 1
         psi = np.stack([0.5 * u * (t * t - 1) - t * z, (z - t * u) / sd, 0.5 * u / sd**2], axis=-1)
@@ -304,7 +322,7 @@ class FittedPooledGaussian(FittedGaussian):
         return -0.5 * self.mean**2 / self.variance, (self.mean / self.variance)[..., None]
 
     def contrasts(self) -> tuple[ndarray, ndarray]:
-        slopes = (self.mean[1:] - self.mean[0]) / self.variance[0]
+        slopes = (self.about[1:] - self.about[0]) / self.variance[0]
         return -0.5 * (self.mean[1:] + self.mean[0]) * slopes, slopes[..., None]
 
     def _class_covariance(self) -> ndarray:
@@ -330,21 +348,20 @@ class FittedPooledGaussian(FittedGaussian):
     def shared_scores(self, values: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
         # d_k^2 - d_0^2 = -2 beta_k (x - h_k): no cancellation far from both
-        midpoint = 0.5 * (self.mean[1:] + self.mean[0])
-        slopes = (self.mean[1:] - self.mean[0]) / self.variance[0]
-        loadings = -2 * (X[:, None, :] - midpoint) * slopes / np.sqrt(2 * self.df[0])
+        midpoint = 0.5 * (self.about[1:] + self.about[0])
+        slopes = (self.about[1:] - self.about[0]) / self.variance[0]
+        loadings = -2 * ((X - self.centre)[:, None, :] - midpoint) * slopes / np.sqrt(2 * self.df[0])
         return np.where(np.isnan(loadings), 0.0, loadings)
 
     def influence(self, values: ndarray, y: ndarray) -> ndarray:
         X = np.asarray(_matrix(values), dtype=float)
-        mean = self.mean[y]
-        g = (X - mean) / self.variance[0]
-        return np.where(np.isnan(X)[..., None], 0.0, np.stack([-mean * g, g], axis=-1))
+        g = self._from_mean(X, y) / self.variance[0]
+        return np.where(np.isnan(X)[..., None], 0.0, np.stack([-self.mean[y] * g, g], axis=-1))
 
     def shared_influence(self, values: ndarray, y: ndarray) -> tuple[ndarray, ndarray]:
         X = np.asarray(_matrix(values), dtype=float)
         n = self.n.sum(axis=0)
-        z = ((X - self.mean[y]) / self._sd[0]) ** 2 * (n / self.df[0]) - 1
+        z = self._z(X, y) ** 2 * (n / self.df[0]) - 1
         return np.where(np.isnan(X), 0.0, z / n), -self._directions()
 
     def estimates(self) -> list[Estimates]:

@@ -12,14 +12,10 @@ from glmclf.core.fit.unique_rows import equal_rows, taken
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear
 from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, RecessionCone, recession_cone
-from glmclf.errors import EstimationError
+from glmclf.errors import SearchTooLargeError
 
 MAX_NUMBERS_OF_PROGRAMS = 2**28  # numbers of rows as linear programs take them, two gigabytes
 INSIDE_WEIGHT_SHARE = 1e-4  # share of the largest weight above which no direction separates a row
-
-
-class SearchTooLargeError(EstimationError):
-    """A search for separation would take gigabytes."""
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[RecessionCone | None, Any]:

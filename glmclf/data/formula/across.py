@@ -6,6 +6,7 @@ What code and functions are of each row alone is said by `glmclf.data.formula.ro
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -135,6 +136,10 @@ class Query:
             found = found.replace(name, f"`{own}`")
         return found.replace(AT, "@")
 
+    def written(self, node: ast.expr) -> str:
+        """A piece of `code` as pandas reads it."""
+        return ast.unparse(_Written(self._quoted).visit(copy.deepcopy(node)))
+
     def named(self, name: str) -> str:
         """The name of a column or a variable of the caller's that a name of `code` stands for."""
         return self._quoted.get(name, name).removeprefix(AT)
@@ -147,6 +152,18 @@ class Query:
         if match[2] is not None:
             self._quoted[name] = match[2]
         return name
+
+
+class _Written(ast.NodeTransformer):
+    """Transformer that gives names of a query their marks, backticks and @."""
+
+    def __init__(self, quoted: Mapping[str, str]):
+        self.quoted = quoted
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        own = self.quoted.get(node.id)
+        node.id = node.id.replace(AT, "@", 1) if own is None and node.id.startswith(AT) else node.id
+        return node if own is None else ast.Name(f"`{own}`", ast.Load())
 
 
 def _is_piece(node: ast.AST) -> bool:

@@ -1,7 +1,8 @@
 """Conditions on rows as text from outside: columns, numbers, words, comparisons and numpy's element-wise functions.
 
-They mean what they mean to `pandas.DataFrame.query`, but pandas does not see them: it would look up variables of the
-caller and call methods of columns. Their tree is checked against the closed list of formulas, and walked.
+They mean what queries of a trusted caller mean (`glmclf.data.formula.answers`), but pandas does not see them: it would
+look up variables of the caller and call methods of columns. Their tree is checked against the closed list of formulas,
+and walked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import AT, MATHEMATICS, Query
+from glmclf.data.formula.answers import Answers, typed
 from glmclf.data.formula.operators import GROWING, by_words, grown, growth, signed
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, FormulaError
@@ -51,6 +53,7 @@ def chosen(text: str, frame: pd.DataFrame) -> Any:
     Returns
     -------
     Series of bool
+        False where the answer is missing.
 
     Raises
     ------
@@ -68,14 +71,14 @@ def chosen(text: str, frame: pd.DataFrame) -> Any:
     condition = _Condition(text, frame)
     try:
         with np.errstate(all="ignore"):  # as pandas: what is no number is not chosen
-            found = condition.value(condition.tree)
-    except FormulaError:
+            if isinstance(condition.tree, ast.Constant):
+                raise condition.no_truth()
+            found = condition.answers.of(condition.tree)
+    except (FormulaError, DataError):
         raise
     except Exception as error:
         raise DataError(f"subset={text!r} cannot be evaluated: {type(error).__name__}: {error}") from None
-    if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
-        raise DataError(f"subset={text!r} gives no True or False for each row: write a comparison, as in x > 0.")
-    return found
+    return pd.Series(found.fillna(False).to_numpy(dtype=bool), index=frame.index)
 
 
 class _Checker(expressions.Checker):
@@ -116,7 +119,8 @@ class _Condition:
 
     def __init__(self, text: str, frame: pd.DataFrame):
         query = Query(text, {})
-        self.text, self.frame, self.column = text, frame, query.named
+        self.text, self.frame, self.column = text, typed(frame, query.names), query.named
+        self.answers = Answers(self.frame, self.column, self.value, self._no_truth, {})
         try:
             self.tree = ast.parse(by_words(query.code), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError):
@@ -165,12 +169,10 @@ class _Condition:
             return [self.value(element) for element in node.elts]
         if isinstance(node, ast.Attribute):
             return getattr(np, node.attr)
-        if isinstance(node, ast.BoolOp):
-            return self._combined(node)
-        if isinstance(node, ast.Compare):
-            return self._compared(node)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.Invert)):
-            return ~self._truth(node.operand)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            return self._pair(node.ops[0], self.value(node.left), self.value(node.comparators[0]), node)
+        if isinstance(node, (ast.BoolOp, ast.Compare)) or isinstance(getattr(node, "op", None), (ast.Not, ast.Invert)):
+            return pd.Series(self.answers.of(node), index=self.frame.index)
         if isinstance(node, ast.UnaryOp):
             return _OPERATIONS[type(node.op)](self._number(node.operand))
         if isinstance(node, ast.BinOp):
@@ -192,25 +194,14 @@ class _Condition:
             return signed(found)
         return float(found) if isinstance(found, int) and abs(found) > 2**53 else found
 
-    def _truth(self, node: ast.expr) -> Any:
-        found = self.value(node)
-        if not isinstance(found, pd.Series) or not pd.api.types.is_bool_dtype(found.dtype):
-            raise FormulaError(f'subset={self.text!r}: "{ast.unparse(node)}" is no condition: compare it, as in x > 0.')
-        return found
+    def _no_truth(self, node: ast.expr) -> Exception:
+        if node is self.tree:
+            return self.no_truth()
+        return FormulaError(f'subset={self.text!r}: "{ast.unparse(node)}" is no condition: compare it, as in x > 0.')
 
-    def _combined(self, node: ast.BoolOp) -> Any:
-        found = self._truth(node.values[0])
-        for other in node.values[1:]:
-            found = found & self._truth(other) if isinstance(node.op, ast.And) else found | self._truth(other)
-        return found
-
-    def _compared(self, node: ast.Compare) -> Any:
-        found, left = None, self.value(node.left)
-        for op, side in zip(node.ops, node.comparators, strict=True):
-            right = self.value(side)
-            one = self._pair(op, left, right, node)
-            found, left = one if found is None else found & one, right
-        return found
+    def no_truth(self) -> DataError:
+        """The error of a condition that is none."""
+        return DataError(f"subset={self.text!r} gives no True or False for each row: write a comparison, as in x > 0.")
 
     def _pair(self, op: ast.cmpop, left: Any, right: Any, node: ast.Compare) -> Any:
         if isinstance(right, list):

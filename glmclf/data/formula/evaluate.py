@@ -67,8 +67,8 @@ def left_value(expression: Expression, value: Value, frame: pd.DataFrame, rows: 
     return value.data if value.labelled else value.data[:, 0] if value.data.shape[1] == 1 else value.data
 
 
-def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
-    """Value of a query, or of a piece of one, for a table.
+def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any], piece: str = "") -> Any:
+    """Value of a query, or of a piece of it, for a table.
 
     Raises
     ------
@@ -76,7 +76,8 @@ def queried(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
         It cannot be evaluated.
     """
     try:
-        return frame.eval(query, local_dict=dict(caller), global_dict={}, engine="python")
+        with np.errstate(all="ignore"):  # what is no number counts as missing
+            return frame.eval(piece or query, local_dict=dict(caller), global_dict={}, engine="python")
     except Exception as error:
         if isinstance(error, UndefinedVariableError) and (name := re.match(r"name '(.+?)'", str(error))):
             raise DataError(f'subset="{query}": no column "{name[1]}". {close_to(name[1], frame.columns)}') from None

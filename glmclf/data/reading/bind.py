@@ -16,11 +16,12 @@ from numpy import ndarray
 from glmclf.data.design.computed import ComputedColumn
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
+from glmclf.data.formula.answers import Answers, typed
 from glmclf.data.formula.conditions import chosen
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.expressions import parse
 from glmclf.data.formula.factors import Expression, resolve
-from glmclf.data.formula.operators import largest, refuse_bits, signed
+from glmclf.data.formula.operators import by_words, largest, refuse_bits, signed
 from glmclf.data.formula.parse import one_factor
 from glmclf.data.formula.rowwise import check_closed, function_in
 from glmclf.data.source.base import Source
@@ -114,8 +115,6 @@ def subset_mask(
         return None
     if isinstance(subset, str):
         subset = chosen(subset, frame).array if restricted else _query(subset, frame, caller)
-        if isinstance(subset, pd.api.extensions.ExtensionArray) and pd.api.types.is_bool_dtype(subset.dtype):
-            subset = subset.fillna(False)  # as pandas: a row of which the answer is unknown is not chosen
     elif np.ndim(subset) != 1:
         raise TypeError(f"subset= is a bool array, a bool Series or a query string, found {type(subset).__name__}.")
     mask = align(subset, name="subset", frame=frame)
@@ -133,10 +132,29 @@ def subset_mask(
 def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
     read = Query(query, caller)
     refuse_bits(query, read.code, lambda name: _may_be_truth(read.named(name), frame, caller))
-    found = queried(query, _with_room(frame, read), caller)
-    if np.ndim(found) != 1 or len(found) != len(frame):
-        raise DataError(f'subset="{query}" gives no True or False for each row: write a comparison, as in x == 1.')
-    return np.asarray(found) if not isinstance(found, pd.Series) else found.array
+    frame = typed(_with_room(frame, read), read.names)
+    none = DataError(f'subset="{query}" gives no True or False for each row: write a comparison, as in x == 1.')
+    if _knows_all(read, frame):
+        found = queried(query, frame, caller)
+        if np.ndim(found) != 1 or len(found) != len(frame):
+            raise none
+        return np.asarray(found) if not isinstance(found, pd.Series) else found.array
+
+    def value(node: ast.expr) -> Any:
+        return queried(query, frame, caller, read.written(node))
+
+    tree = ast.parse(by_words(read.code), mode="eval").body
+    return Answers(frame, read.named, value, lambda node: none, read.caller).of(tree).fillna(False).to_numpy(dtype=bool)
+
+
+def _knows_all(read: Query, frame: pd.DataFrame) -> bool:
+    """Whether no piece of a query can be missing by its syntax and its columns, or it is for pandas to refuse."""
+    if not read.names or not frame.columns.is_unique:
+        return True
+    pieces = (ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
+    if read.caller or any(isinstance(node, pieces) for node in ast.walk(parse(read.code))):
+        return False
+    return not any(frame[name].isna().any() for name in read.names if name in frame.columns)
 
 
 def _with_room(frame: pd.DataFrame, read: Query) -> pd.DataFrame:

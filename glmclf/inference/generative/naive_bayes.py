@@ -57,7 +57,8 @@ class Parts:
     @property
     def centred(self) -> NaiveBayesFit:
         """The fit with gaussian features about their means."""
-        return replace(self.fit, features=tuple(_about_mean(f) for f in self.fit.features))
+        features = (f.shifted() if isinstance(f, FittedGaussian) else f for f in self.fit.features)
+        return replace(self.fit, features=tuple(features))
 
     @property
     def E(self) -> int:
@@ -196,12 +197,6 @@ class Parts:
         return out
 
 
-def _about_mean(f: Fitted) -> Fitted:
-    if not isinstance(f, FittedGaussian):
-        return f
-    return replace(f, mean=f.mean - f.centre, centre=np.zeros_like(f.centre))
-
-
 def _centre(f: FittedGaussian, v: ndarray) -> Any:
     return f.centre[0] if v.ndim == 1 else f.centre
 
@@ -320,7 +315,7 @@ def _kept(log_density: ndarray, missing: ndarray, undefined: ndarray) -> ndarray
 def _gaussian_without(f: Any, s: ClassSquares, v: ndarray, y: ndarray, removed: ndarray) -> ndarray:
     x = v[:, None] if v.ndim == 1 else v
     n, r = s.n[y], removed[:, None]
-    d, rest = x - s.mean[y], n - r
+    d, rest = x - s.mean[y] - s.rest[y], n - r
     left = s.squares[y] - r * n / rest * d * d
     df = rest - (f.n - f.df)[y]
     undefined = (rest <= 0) | (df <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * s.squares[y])
@@ -333,7 +328,7 @@ def _pooled_without(f: Any, s: Any, v: ndarray, y: ndarray, removed: ndarray) ->
     """Log densities of gaussian features of a common variance, all of which the left-out row changes, (n, K)."""
     x = v[:, None] if v.ndim == 1 else v
     n, r, within = s.n[y], removed[:, None], s.squares.sum(axis=0)
-    d, rest = x - s.mean[y], n - r
+    d, rest = x - s.mean[y] - s.rest[y], n - r
     left = within - r * n / rest * d * d
     df = f.df[0] - r
     undefined = (rest <= 0) | (df <= 0) | (left <= ROUNDED_SHARE_OF_SQUARES * within)
@@ -341,7 +336,7 @@ def _pooled_without(f: Any, s: Any, v: ndarray, y: ndarray, removed: ndarray) ->
     out = np.empty((len(x), len(s.n)))
     for k in range(out.shape[1]):
         own = (y == k)[:, None]
-        distance = np.where(own, d * n / rest, x - s.mean[k]) ** 2
+        distance = np.where(own, d * n / rest, x - s.mean[k] - s.rest[k]) ** 2
         log_density = -0.5 * (LOG_2PI + np.log(variance) + distance / variance)
         out[:, k] = _kept(log_density, np.isnan(x), undefined).sum(axis=1)
     return out

@@ -15,7 +15,7 @@ from glmclf.core.fit.coordinates import covariance_from_basis
 from glmclf.core.fit.offsets import centring
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
-from glmclf.errors import InferenceWarning, warn
+from glmclf.errors import InferenceWarning, SearchTooLargeError, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses import wald
 from glmclf.inference.specification.hauck_donner import level_derivatives, wald_derivatives
@@ -41,8 +41,6 @@ def flat_pvalues(res: Any) -> ndarray:
 
 def lr_pvalues(res: Any, places: ndarray) -> ndarray:
     """p-values of `lr_pvalue`, NaN with a warning for those that a search for separation would be too large for."""
-    from glmclf.core.separation.outcomes import SearchTooLargeError
-
     lost: list[str] = []
     out, why = np.full(len(places), np.nan), ""
     for i, j in enumerate(places.tolist()):
