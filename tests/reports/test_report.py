@@ -151,7 +151,8 @@ def test_the_check_is_that_of_the_result(whole, logit):
     for name in table.index:
         cells = whole.cells("check", name)
         assert "p = " not in cells[0]  # of unbroken spaces
-        assert [" ".join(cell.split()) for cell in cells] == [" ".join(str(v).split()) for v in table.loc[name, SHOWN_OF_CHECKS]]
+        shown = table.loc[name, SHOWN_OF_CHECKS]
+        assert [" ".join(cell.split()) for cell in cells] == [" ".join(str(v).split()) for v in shown]
     said = " ".join(whole.texts["check"].split())
     judged = table[table.verdict != ""]
     assert f"Of {len(judged)} checks {(judged.verdict == 'fine').sum()} found nothing to mend" in said
