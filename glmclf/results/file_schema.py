@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import is_number, is_truth, is_whole
@@ -41,7 +42,7 @@ def check_fields(stored: Mapping[str, Any], model: Any) -> None:
         _check_law(stored, len(model.levels))
     if "statistics" in stored:
         _check_statistics(stored["statistics"], len(model.levels))
-    _check_facts(stored["facts"])
+    _check_facts(stored["facts"], len(model._response.levels or ()))
 
 
 def check_agreement(stored: Mapping[str, Any], results: Any) -> None:
@@ -79,7 +80,9 @@ def _check_sums(sums: Mapping[str, Any], stored: Mapping[str, Any], results: Any
         ("law.counts", coded, stored.get("law", {}).get("counts")),
         ("statistics.counts", coded, stored.get("statistics", {}).get("counts")),
     ):
-        if known is not None and sum(known) > 0:
+        if known is not None:
+            if not sum(known) > 0:
+                raise FieldError(field, "are all 0")
             counts = np.array([found[name] for name in names])
             _check_same(field, "facts._data_sums", np.array(known) / sum(known), counts / counts.sum())
     if "fit" in stored and sums["columns"] and [*sums["columns"]] != model.exog_names:
@@ -94,9 +97,15 @@ def _check_model(stored: Mapping[str, Any], model: Any) -> None:
     if levels and len(levels) != 2 and stored["response"]["kind"] == "binary":
         raise FieldError("model.response.levels", f"has {len(levels)} levels, not 2")
     names = stored["design"].get("xnames", [])
+    if not _are_names(names):
+        raise FieldError("model.design.xnames", "is no list of names")
     if len(set(names)) < len(names):
         raise FieldError("model.design.xnames", "has a name twice")
+    _check_terms(stored["design"].get("terms", []), len(names))
+    _check_factors(getattr(model._design, "factors", {}))
     _check_column_names(model._design)
+    if not is_truth(kept["_has_offset"]) or kept["_has_offset"] != ("offset" in kept["_names"]):
+        raise FieldError("model.kept._has_offset", "does not say whether model.kept._names has an offset")
     for name in ("nobs", "_weight_sum"):
         if kept[name] is not None and not (is_number(kept[name]) and 0 < kept[name] < np.inf):
             raise FieldError(f"model.kept.{name}", "is not a finite number above 0")
@@ -104,6 +113,52 @@ def _check_model(stored: Mapping[str, Any], model: Any) -> None:
         low, high = numbers(f"model.kept._ranges.{name}", ends, (2,))
         if low > high:
             raise FieldError(f"model.kept._ranges.{name}", "has its ends in the wrong order")
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _check_terms(terms: Any, k: int) -> None:
+    """Raise FieldError where terms are not [name, first column, column after the last], one after the other."""
+    at = 0
+    for term in terms:
+        if not (isinstance(term, list) and len(term) == 3 and isinstance(term[0], str)):
+            raise FieldError("model.design.terms", "is not of a name and two columns a term")
+        if not (is_whole(term[1], 0) and is_whole(term[2], 0) and at == term[1] <= term[2]):
+            raise FieldError("model.design.terms", f"has columns that are not those of the term {term[0]!r}")
+        at = term[2]
+    if terms and at != k:
+        raise FieldError("model.design.terms", f"are of {at} columns, not of {k}")
+
+
+def _check_factors(factors: Mapping[str, Any]) -> None:
+    """Raise FieldError for levels that are no list, and for a transform that remembers what it cannot have seen."""
+    for code, factor in factors.items():
+        if factor.levels is not None and not isinstance(factor.levels, Sequence | ndarray | pd.Index):
+            raise FieldError("model.design.factors", f"has levels of {code!r} that are no list")
+        if not is_whole(factor.width, 0):
+            raise FieldError("model.design.factors", f"has a width of {code!r} that is no number of columns")
+        for transform in factor.expression.transforms.values():
+            for name, value in vars(transform).items():
+                if name != "_edges" and isinstance(value, ndarray) and value.dtype.kind in "fO":
+                    _check_remembered(code, name, value, getattr(transform, "_degree", None))
+
+
+def _check_remembered(code: str, name: str, value: ndarray, degree: Any) -> None:
+    try:
+        finite = np.isfinite(value.astype(float)).all()
+    except (TypeError, ValueError):
+        finite = name in ("_labels",)
+    if not finite:
+        raise FieldError("model.design.factors", f"has a number of {code!r} that is not finite: {name}")
+    if name != "_all_knots":
+        return
+    if (np.diff(value) < 0).any():
+        raise FieldError("model.design.factors", f"has knots of {code!r} that do not increase")
+    outer = 1 if degree is None else int(degree) + 1
+    if len(value) < 2 * outer or np.ptp(value[:outer]) > 0 or np.ptp(value[-outer:]) > 0:
+        raise FieldError("model.design.factors", f"has outer knots of {code!r} that differ")
 
 
 def _check_column_names(design: Any) -> None:
@@ -118,6 +173,8 @@ def _check_column_names(design: Any) -> None:
         at += subterm.size(widths)
         if len(own) < subterm.size(widths) or not all(_is_of(name, codes) for name in own):
             raise FieldError("model.design.xnames", f"and the terms do not agree: {codes} and {own}")
+        for code, coding in subterm.contrasts.items():
+            _check_indicators(code, design.factors[code].levels, coding, own)
         if len(codes) != 1 or not subterm.contrasts:
             continue
         (code,), (coding,) = codes, subterm.contrasts.values()
@@ -127,6 +184,19 @@ def _check_column_names(design: Any) -> None:
             said = name[len(code) :]
             if len(ones) == 1 and said in known and said not in _indicators([levels[ones[0]]]):
                 raise FieldError("model.design.factors", f"has levels in another order than the column {name!r}")
+
+
+def _check_indicators(code: str, levels: Any, coding: Any, own: Sequence[str]) -> None:
+    """Raise FieldError where columns are named as indicators of levels, and the coding is of others."""
+    if isinstance(coding, LevelCoding):
+        return
+    readings = [  # two, where there are levels "b" and "T.b"
+        [k for k, level in enumerate(levels) if any(f"{code}[{of}{level}]" in name for name in own)]
+        for of in ("", "T.")
+    ]
+    said = [np.eye(len(levels))[:, named] for named in readings if len(named) == coding.shape[1]]
+    if said and not any(np.array_equal(coding, ones) for ones in said):
+        raise FieldError("model.design.subterms", f"has a coding of {code!r} that is not of indicators of levels")
 
 
 def _cells_of_columns(coding: Any) -> list[ndarray]:
@@ -158,6 +228,7 @@ def _check_covariance(stored: Mapping[str, Any], p: int | None) -> None:
         raise FieldError("covariance.groups", "is no list of names")
     if len(V):
         _check_variances("covariance.matrix", V, difference=len(stored["clusters"]) > 1)
+        _check_known("covariance.matrix", V, stored["name"] in ("nonrobust", "expected", "posterior"))
 
 
 def _check_estimate(fit: Mapping[str, Any], p: int, unformed: bool) -> None:
@@ -188,6 +259,18 @@ def _check_estimate(fit: Mapping[str, Any], p: int, unformed: bool) -> None:
         numbers("fit.constraint.q", constraint["q"], (len(R),))
 
 
+def _check_known(field: str, V: Any, informed: bool) -> None:
+    """Raise FieldError for unknown entries: of an inverse information any, of others those beside known ones."""
+    if isinstance(V, SymmetricMatrix):
+        unknown = np.isnan(V.diagonal())
+        bad = informed and unknown.any()
+    else:
+        unknown = np.isnan(V)
+        bad = unknown.any() and (informed or (unknown != unknown.diagonal() | unknown.diagonal()[:, None]).any())
+    if bad and not unknown.all():
+        raise FieldError(field, "holds a number that is not finite")
+
+
 def _check_penalty(stored: Mapping[str, Any]) -> None:
     if (numbers("penalty.alpha", stored["alpha"], infinite=True) < 0).any():
         raise FieldError("penalty.alpha", "is negative")
@@ -195,7 +278,11 @@ def _check_penalty(stored: Mapping[str, Any]) -> None:
         raise FieldError("penalty.L1_wt", "is not between 0 and 1")
     if numbers("penalty.n", stored["n"], ()) <= 0:
         raise FieldError("penalty.n", "is not above 0")
-    numbers("penalty.b", stored["b"])
+    b = numbers("penalty.b", stored["b"])
+    if stored.get("V") is not None:
+        V = _matrix("penalty.V", stored["V"], (b.size, b.size))  # a level more where the coding is symmetric
+        if len(V):
+            _check_variances("penalty.V", V)
 
 
 def _check_law(stored: Mapping[str, Any], K: int) -> None:
@@ -229,26 +316,49 @@ def _check_law(stored: Mapping[str, Any], K: int) -> None:
 
 
 def _check_statistics(stored: Mapping[str, Any], K: int) -> None:
-    _check_counts("statistics.counts", numbers("statistics.counts", stored["counts"], (K,)))
+    counts = numbers("statistics.counts", stored["counts"], (K,))
+    _check_counts("statistics.counts", counts)
     for arrays in stored["features"]:
         n, *others = (numbers("statistics.features", values) for values in arrays)
         _check_counts("statistics.features", n)
         if any(len(values) != K for values in (n, *others)):
             raise FieldError("statistics.features", f"is not of the {K} levels")
+        if (n.reshape(K, -1) > (1 + ROUNDING) * counts[:, None]).any():
+            raise FieldError("statistics.features", "is of more rows of a level than statistics.counts")
 
 
-def _check_facts(stored: Mapping[str, Any]) -> None:
+def _check_facts(stored: Mapping[str, Any], K: int) -> None:
     for name in ("llf", "_null_value", "df_model", "_saturated_value"):
         if name in stored:
             numbers(f"facts.{name}", stored[name], (), unknown=True, infinite=True)
     if stored.get("_digits") is not None:
         numbers("facts._digits", stored["_digits"], unknown=True, infinite=True)
+    if stored.get("_error_facts") is not None:
+        _check_error_facts(stored["_error_facts"], K)
     shares = stored.get("_level_shares", stored.get("_event_share"))
     if shares is not None:
         field = "facts._level_shares" if "_level_shares" in stored else "facts._event_share"
         found = numbers(field, shares)
         if ((found < 0) | (found > 1)).any() or (found.ndim and abs(found.sum() - 1) > ROUNDING):
             raise FieldError(field, "is no share of 1")
+
+
+def _check_error_facts(facts: Any, K: int) -> None:
+    if not isinstance(facts, Mapping):
+        raise FieldError("facts._error_facts", "is no dict")
+    for method in ("resubstitution", "leave-one-out"):
+        found = facts[method]
+        if found is None and method == "leave-one-out":
+            continue
+        for name, shape in (("confusion", (K, K)), ("skipped", (K,)), ("score", ())):
+            free = name == "score"  # of decisions that were certain, and wrong
+            values = numbers("facts._error_facts", found[name], shape, unknown=free, infinite=free)
+            if not free:
+                _check_counts("facts._error_facts", values)
+    for name, shape in (("largest", (K,)), ("n", ()), ("priors", (K,))):
+        _check_counts("facts._error_facts", numbers("facts._error_facts", facts[name], shape))
+    if abs(sum(facts["priors"]) - 1) > ROUNDING:
+        raise FieldError("facts._error_facts", "has priors that do not add up to 1")
 
 
 # ---------------------------------------------------------------------------------------------------- kinds of fields

@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import os
+import re
 
 import numpy as np
 import pandas as pd
@@ -40,6 +41,7 @@ def fits():
         "offset": make["Logit"]("y ~ x", d, offset="far").fit(),
         "MNLogit": make["MNLogit"]("three ~ x + g", d).fit(),
         "rebased": make["MNLogit"]("three ~ x + I(1e6 + z) + g", d).fit().rebase("v"),
+        "symmetric": make["MNLogit"]("three ~ x + g", d).fit_regularized(alpha=0.1, L1_wt=0.0, symmetric=True),
         "LDA": make["LDA"]("three ~ x + z", d).fit(),
         "QDA": make["QDA"]("three ~ x + z", d).fit(),
         "NaiveBayes": make["NaiveBayes"]("three ~ x + g", d).fit(),
@@ -164,6 +166,29 @@ def swapped(found):
     return json.loads(json.dumps(found).replace('"a", "b"', '"b", "a"'))
 
 
+def replaced(old, new):
+    """Change of a part of the JSON, which is there."""
+
+    def change(found):
+        text = json.dumps(found)
+        assert old in text
+        return json.loads(text.replace(old, new))
+
+    return change
+
+
+def knot(at, value):
+    """Change of a knot of a spline."""
+
+    def change(found):
+        known = rf'("_all_knots", \{{"array": \[(?:[^,]+, ){{{at}}})[^],]+'
+        text, n = re.subn(known, rf"\g<1>{value}", json.dumps(found))
+        assert n == 1
+        return json.loads(text)
+
+    return change
+
+
 def zero(found):
     return [zero(x) for x in found] if isinstance(found, list) else 0.0
 
@@ -215,6 +240,27 @@ CHANGES = [
     ("Logit", "facts._digits", lambda _: {}),
     ("Logit", "facts.llf", lambda _: True), ("Logit", "facts._event_share", lambda _: 1.5),
     ("MNLogit", "facts._level_shares", first(0.9)),
+    *((name, "model.design.terms", change) for name in ("Logit", "MNLogit", "LDA")
+      for change in (lambda found: [["Intercept", "0", 1], *found[1:]], lambda found: [[0, 0, 1], *found[1:]],
+                     lambda found: [[*found[0][:2], 1.5], *found[1:]], lambda found: found[:-1], first(3))),
+    *((name, "model.design.factors", replaced('["levels", ["a", "b", "c"]]', '["levels", 3]'))
+      for name in ("Logit", "NaiveBayes")),
+    *(("Logit", "model.design.factors", knot(at, value)) for at in (0, 4, 8) for value in ("1e300", "-1e300", "null")),
+    *((name, "model.design.subterms", replaced("[0.0, 0.0, 1.0, 0.0, 0.0, 1.0]", f"[{ones}]"))
+      for name in ("Logit", "MNLogit") for ones in ("0.0, 0.0, 1.0, 1.0, 0.0, 1.0", "1.0, 0.0, 1.0, 0.0, 0.0, 1.0",
+                                                    "0.0, 0.0, 2.0, 0.0, 0.0, 1.0")),
+    *((name, "model.kept._has_offset", lambda found: not found) for name in ("Logit", "MNLogit", "offset")),
+    ("Logit", "model.kept._has_offset", lambda _: 0),
+    *((name, field, first(float("nan"))) for name, field in (("MNLogit", "covariance.matrix"),
+      ("Logit", "covariance.matrix"), ("ridge", "penalty.V"), ("ridge", "covariance.matrix"))),
+    *((name, "penalty.V", change) for name in ("ridge", "symmetric")
+      for change in (first(-1.0), lambda found: found[:-1])),
+    *(("NaiveBayes", "statistics.counts", change) for change in (zero, lambda found: found[::-1])),
+    ("NaiveBayes", "statistics.features", lambda found: [[found[0][0][::-1], *found[0][1:]], found[1]]),
+    *((name, f"facts._error_facts.{field}", change) for name in ("LDA", "NaiveBayes")
+      for field, change in (("resubstitution.confusion", lambda found: [found[0][:-1], *found[1:]]),
+                            ("leave-one-out.skipped", lambda _: [0]), ("resubstitution.score", lambda _: "0"),
+                            ("largest", first(True)), ("priors", first(2.0)), ("n", lambda _: -1))),
 ]  # fmt: skip
 
 
@@ -313,3 +359,13 @@ def test_columns_of_arrays_in_another_order_are_refused(name, left):
     names[0], names[1] = names[1], names[0]
     with pytest.raises(ValueError, match="xnames and facts._data_sums"):
         glmclf.load(signed(stored))
+
+
+@pytest.mark.parametrize("levels", [["T.u", "u"], ["u", "T.u"], ["a]:g[T.b", "b", "c"]])
+@pytest.mark.parametrize("terms", ["g", "0 + g:h", "g * h", "C(g, Sum)"])
+def test_levels_that_look_like_names_of_columns(levels, terms):
+    d = table().assign(g=np.resize(levels, N), h=np.resize(["p", "q", "q", "p", "r"], N))
+    res, file = glmclf.Logit.from_formula(f"y ~ {terms}", d).fit(), io.StringIO()
+    res.save(file)
+    file.seek(0)
+    np.testing.assert_array_equal(glmclf.load(file).predict(d), res.predict(d))
