@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,7 @@ from scipy import sparse
 import glmclf
 from glmclf import registry
 from glmclf.checks import check_choice
-from glmclf.data.design.arrays import is_sparse
+from glmclf.data.design.arrays import is_sparse, named_sparse
 from glmclf.data.formula.parse import left_columns
 from glmclf.data.reading.features import code_of
 from glmclf.data.table.frame import as_frame, assigned
@@ -205,9 +205,9 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame (any that narwhals reads), (n, k) array_like or scipy.sparse array
-            The variables of the formula, by name. Without formula also a scipy.sparse array, whose columns are x1, x2,
-            ...: of regressions any, which get an intercept; of "naivebayes" counts and 0/1 features, with
-            ``multinomial="all"`` or ``families=``.
+            The variables of the formula, by name. Without formula also a scipy.sparse array, whose columns are x0, x1,
+            ..., as those of other arrays: of regressions any, which get an intercept; of "naivebayes" counts and 0/1
+            features, with ``multinomial="all"`` or ``families=``.
         y : (n,) array_like, optional
             Labels. By default the left side of the formula, evaluated in X.
         sample_weight : (n,) array_like, optional
@@ -237,7 +237,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             self._check_labels(labels, cls)
             self.classes_, codes = np.unique(labels, return_inverse=True)
             weights = self._by_class(codes, weights)
-            name = self._response_name(y, table, keywords | options)
+            name = self._response_name(y, table.columns, keywords | options)
             table = assigned(table, {name: pd.Categorical.from_codes(codes, categories=self.classes_)})
             self.formula_ = f"{name} ~ {self._right_side(table.columns.drop(name))}"
         else:
@@ -269,14 +269,19 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         """Fit to the columns of a scipy.sparse array."""
         if y is None:
             raise ValueError("This FormulaClassifier estimator requires y to be passed, but the target y is None")
+        given = y
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         for own in weights.values():
             check_consistent_length(y, own)
         self._check_labels(y, cls)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        labels = pd.Series(pd.Categorical.from_codes(codes, categories=self.classes_), name="y")
+        columns = _columns_of_array(X)
+        name = self._response_name(given, columns, keywords | options)
+        labels = pd.Series(pd.Categorical.from_codes(codes, categories=self.classes_), name=name)
         self.formula_ = None
-        made = cls(labels, self._with_constant(cls, X), **keywords, **self._by_class(codes, weights))
+        constant = [] if issubclass(cls, glmclf.NaiveBayes) else ["Intercept"]
+        rows = named_sparse(self._with_constant(cls, X), [*constant, *columns])
+        made = cls(labels, rows, **keywords, **self._by_class(codes, weights))
         self.results_ = getattr(made, method)(**options)
         return self
 
@@ -353,7 +358,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
             given = {} if y is None else {"y": y}
             checked = validate_data(self, X, **given, reset=reset, ensure_all_finite=finite, dtype="numeric")
             array = checked[0] if given else checked
-            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(array.shape[1])])
+            names = getattr(self, "feature_names_in_", _columns_of_array(array))
             return pd.DataFrame(array, columns=names), labels
         table = as_frame(X)
         if reset:
@@ -364,7 +369,7 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         if labels is not None:
             check_consistent_length(table, labels)
         if not all(isinstance(name, str) for name in table):
-            table = table.set_axis([f"x{i}" for i in range(table.shape[1])], axis=1)
+            table = table.set_axis(_columns_of_array(table), axis=1)
         return table, labels
 
     def _left_side(self) -> set[str]:
@@ -380,15 +385,15 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
                 'of two classes; model="mnlogit", "lda", "qda" and "naivebayes" take several'
             )
 
-    def _response_name(self, y: Any, table: pd.DataFrame, options: dict[str, Any]) -> str:
+    def _response_name(self, y: Any, columns: Iterable[str], options: dict[str, Any]) -> str:
         """Name for labels that are given beside the table: the name in the formula or of y, where it means nothing
         else.
 
         Options name columns, too (`offset`, `groups`): no word of theirs and no column of X is taken.
         """
         left = str(self.formula or "").partition("~")[0].strip()
-        texts = (self._right_side(table.columns), *_texts(options))
-        taken = {*table.columns, *(word for text in texts for word in re.findall(r"\w+", text))}
+        texts = (self._right_side(columns), *_texts(options))
+        taken = {*columns, *(word for text in texts for word in re.findall(r"\w+", text))}
         for name in (left, getattr(y, "name", None), "y", "label"):
             if isinstance(name, str) and name.isidentifier() and code_of(name) == name and name not in taken:
                 return name
@@ -539,7 +544,6 @@ class FormulaClassifier(ClassifierMixin, BaseEstimator):
         params = pd.DataFrame(res.params)
         if res._omitted is not None:
             params = params.mask(res._omitted.reshape(params.shape, order="F"), 0.0)
-        params = params.rename(index={"const": "Intercept"}) if self.formula_ is None else params
         params = params.reindex(["Intercept", *params.index.drop("Intercept", errors="ignore")], fill_value=0.0)
         if len(self.classes_) == 2 and not isinstance(res.params, pd.DataFrame):
             return self._signed(params.to_numpy(), kind)
@@ -576,6 +580,11 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for each in value:
             yield from _texts(each)
+
+
+def _columns_of_array(X: Any) -> list[str]:
+    """Names of columns that have none: x0, x1, ..."""
+    return [f"x{i}" for i in range(X.shape[1])]
 
 
 def _is_table(X: Any) -> bool:

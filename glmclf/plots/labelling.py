@@ -44,7 +44,8 @@ def results_of(given: Any, names: Sequence[str] | None, plot: str, methods: Sequ
         check(one, plot, methods)
     if names is None:
         return dict(zip(_numbered([type(getattr(one, "model", one)).__name__ for one in many]), many))
-    if isinstance(names, str) or len(names) != len(many) or len(set(map(str, names))) < len(many):
+    listed = isinstance(names, Sequence) and not isinstance(names, str)
+    if not listed or len(names) != len(many) or len(set(map(str, names))) < len(many):
         raise ValueError(f"names={names!r}: as many different names as results, {len(many)}")
     return dict(zip(map(str, names), many))
 
@@ -142,6 +143,14 @@ def probability(res: Any, level: Any = None) -> str:
     if levels(res):
         return f"P({found.name} = {'level' if level is None else repr(plain(level))})"
     return f"share of {found.count_names[0]} in {found.name}" if found.kind == "counts" else found.describe()
+
+
+def event(res: Any, level: Any) -> str:
+    """What a probability is of in a binary model: the level as Python prints it, the column of counts or shares."""
+    found = response(res)
+    if found.kind == "counts":
+        return found.count_names[0]
+    return found.name if found.kind == "fraction" else repr(plain(level))
 
 
 def plain(level: Any) -> Any:

@@ -140,7 +140,7 @@ def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
             ax.vlines(t.predicted, t.lower, t.upper, color=layout.colour(k), linewidth=1.1, alpha=0.7)
         ax.plot(t.predicted, t.observed, linestyle="none", markersize=4, label=name, **marks.look(k))
         ax.plot(s.predicted, s.smoothed, linewidth=1.2, alpha=0.8, **marks.line(k))
-    event = repr(labelling.plain(levels[0])) if not several else "the level"
+    event = "the level" if several else labelling.event(found.results, levels[0])
     layout.caption(ax, "", f"predicted probability of {event}", "observed share")
     highest = curve.upper if len(levels) <= BARS_OF_LEVELS else curve.observed
     top = min(1.0, 1.1 * float(max(curve.predicted.max(), highest.max(), smooth.predicted.max())))

@@ -17,7 +17,7 @@ from glmclf.reports.blocks import Section, Subheading, Verbatim, Words, listed, 
 from glmclf.reports.modelled import described
 from glmclf.results.comparison.compare import compare
 from glmclf.results.comparison.regression_table import OMITTED, regression_table
-from glmclf.results.performance.findings import FINE, LOOK, PROBLEM
+from glmclf.results.performance.findings import FINE, LOOK, PROBLEM, unbroken
 from glmclf.results.requires import Kind, has_rows, is_of
 from glmclf.results.tables.folding import folded
 from glmclf.results.tables.frames import per_unit, ratio_name
@@ -348,7 +348,7 @@ def checks(section: Section, asked: Asked) -> None:
         section.say(*_verdicts(found.table))
         section.draw("The figure of the check", "Each panel says what is seen, and a verdict.", plots.check, found)
         table = found.table
-        rows = table[["found", "verdict", "threshold"]].to_numpy().tolist()
+        rows = table[["found", "verdict", "threshold"]].assign(found=table["found"].map(unbroken)).to_numpy().tolist()
         heads = ["found", "verdict", "threshold of a look, a problem"]
         section.show(table_of(heads, list(table.index), rows, text=True))
         section.list(
@@ -361,6 +361,8 @@ def checks(section: Section, asked: Asked) -> None:
 def _verdicts(table: pd.DataFrame) -> list[Words]:
     """Sentence with the number of checks of each verdict, and their names unless they are fine."""
     judged = table[table["verdict"] != ""]
+    if set(table["panel"]) == {"estimate"}:
+        return [f"Only the estimate could be looked at ({table['found'].iloc[0]}: {table['verdict'].iloc[0]})."]
     words: list[Words] = [f"Of {len(judged)} checks {(judged['verdict'] == FINE).sum()} found nothing to mend"]
     for verdict, one, many in ((LOOK, "asks for a look", "ask for a look"), (PROBLEM, "is a problem", "are problems")):
         names = list(judged.index[judged["verdict"] == verdict])

@@ -20,7 +20,7 @@ from glmclf.reports.modelled import describe_model, described, title_of
 from glmclf.reports.page import html_page
 from glmclf.reports.quarto import markdown_text
 from glmclf.results.base import Results
-from glmclf.results.saving import replace_file, write_text
+from glmclf.results.saving import file_name, replace_file, write_text
 
 FORMS = ("html", "markdown")
 FORM_OF = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".qmd": "markdown"}
@@ -177,16 +177,17 @@ def report_form(path: Any, form: str | None) -> str:
         if form == "markdown":
             raise ValueError('format="markdown" has its pictures in a folder beside it: give the name of a file')
         return "html"
-    suffix = os.path.splitext(os.fsdecode(path))[1].lower()
+    name = file_name(path)
+    suffix = os.path.splitext(name)[1].lower()
     if form is None and suffix not in FORM_OF:
-        raise ValueError(f"{os.fsdecode(path)!r}: the name of a report ends in {either(FORM_OF)}")
+        raise ValueError(f"{name!r}: the name of a report ends in {either(FORM_OF)}")
     return form or FORM_OF[suffix]
 
 
 def _chosen(sections: Sequence[str] | None, fits: int) -> tuple[str, ...]:
     if sections is None:
         return tuple(name for name in SECTIONS if fits > 1 or name != "comparison")
-    if isinstance(sections, str):
+    if isinstance(sections, str) or not isinstance(sections, Iterable):
         raise TypeError(f"sections={sections!r}: a list of names, [{sections!r}]")
     for name in sections:
         check_choice("sections", name, SECTIONS)
@@ -200,7 +201,9 @@ def _coefficients(res: Any) -> list[str]:
 
 
 def _check_names(keyword: str, given: Any, names: Callable[[Any], list[str]], fits: Iterable[Any]) -> None:
-    if isinstance(given, str):
+    if keyword == "units" and not (given is None or isinstance(given, Mapping)):
+        raise TypeError(f'units={given!r}: a dict of sizes by name, {{"age": 10}}')
+    if isinstance(given, str) or not (given is None or isinstance(given, Iterable)):
         raise TypeError(f"{keyword}={given!r}: a list of names, [{given!r}]")
     if given:
         known = list(dict.fromkeys(name for res in fits for name in names(res)))

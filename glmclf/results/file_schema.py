@@ -37,7 +37,7 @@ def check_fields(stored: Mapping[str, Any], model: Any) -> None:
     if "fit" in stored:
         _check_estimate(stored["fit"], model._coordinates.size, penalised and stored["fit"]["information"] is None)
     if "penalty" in stored:
-        _check_penalty(stored["penalty"], model._coordinates.size)
+        _check_penalty(stored["penalty"])
     if "law" in stored:
         _check_law(stored, len(model.levels))
     if "statistics" in stored:
@@ -271,16 +271,16 @@ def _check_known(field: str, V: Any, informed: bool) -> None:
         raise FieldError(field, "holds a number that is not finite")
 
 
-def _check_penalty(stored: Mapping[str, Any], p: int) -> None:
+def _check_penalty(stored: Mapping[str, Any]) -> None:
     if (numbers("penalty.alpha", stored["alpha"], infinite=True) < 0).any():
         raise FieldError("penalty.alpha", "is negative")
     if not 0 <= numbers("penalty.L1_wt", stored["L1_wt"], ()) <= 1:
         raise FieldError("penalty.L1_wt", "is not between 0 and 1")
     if numbers("penalty.n", stored["n"], ()) <= 0:
         raise FieldError("penalty.n", "is not above 0")
-    numbers("penalty.b", stored["b"])
+    b = numbers("penalty.b", stored["b"])
     if stored.get("V") is not None:
-        V = _matrix("penalty.V", stored["V"], (p, p))
+        V = _matrix("penalty.V", stored["V"], (b.size, b.size))  # a level more where the coding is symmetric
         if len(V):
             _check_variances("penalty.V", V)
 

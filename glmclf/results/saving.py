@@ -28,10 +28,23 @@ def write(path, stored: dict[str, Any]) -> None:
     write_text(path, _text({**stored, CHECKSUMS: checksums(stored)}))
 
 
+def file_name(path: Any) -> str:
+    """Name of a file that is to be written.
+
+    Raises
+    ------
+    TypeError
+        Something else than a name or a path.
+    """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"path={path!r}: give the name of a file, or an open file")
+    return os.fsdecode(path)
+
+
 def write_text(path, text: str) -> None:
     """Write text to a path, of which it replaces the file once all is written, or to an open text or binary file."""
     if not hasattr(path, "write"):
-        return replace_file(os.path.realpath(os.fsdecode(path)), text)
+        return replace_file(os.path.realpath(file_name(path)), text)
     try:
         path.write(text)
     except TypeError:  # the file is open in binary mode

@@ -801,3 +801,19 @@ def test_refits_of_an_estimate_short_of_the_maximum():
         with pytest.warns(InferenceWarning, match="Replications are maxima"):
             assert "Replications are maxima" in words(raw.with_cov(cov_type, **TYPES[cov_type]))
     assert np.isnan(raw.llr) and np.isnan(raw.llr_pvalue) and "LLR p-value: nan" in words(raw)
+
+
+@pytest.mark.parametrize("levels", [12, 150])
+@pytest.mark.filterwarnings("ignore:cov_type=.cluster.. Few clusters")
+def test_clusters_tell_nothing_of_what_is_their_own(levels):
+    """Scores of a level's own intercept and slope add up to 0 in its rows: what is left of a sandwich is rounding."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"g": np.repeat(np.arange(levels), 30), "x": rng.normal(size=30 * levels)})
+    table["y"] = (rng.logistic(size=len(table)) < table.x / 2).astype(int)
+    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": "g"}}
+    with pytest.warns(glmclf.errors.InferenceWarning, match=f"add up to 0 for {2 * levels} coefficients"):
+        res = glmclf.Logit.from_formula("y ~ x * C(g)", table).fit(**clusters)
+    assert "their standard errors are rounding" in " ".join(str(res.summary()).split())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if levels > 40 else "ignore")
+        glmclf.Logit.from_formula("y ~ x + C(g)", table).fit(**clusters)

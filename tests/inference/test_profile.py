@@ -369,4 +369,4 @@ def test_what_would_take_hours_is_not_begun():
             of.conf_int(method="profile")
     with pytest.raises(NotImplementedError, match=r"^odds_ratios\("):
         res.odds_ratios(method="profile")
-    assert search_seconds(300, 10, 1) < 10 < 1800 < search_seconds(1000, 120, 10)
+    assert search_seconds(10, 4e-4) < 10 < 1800 < search_seconds(120, 4e-3)

@@ -553,3 +553,28 @@ def test_regressions_of_sparse_arrays(name, options):
     np.testing.assert_allclose(made.intercept_, known.intercept_, rtol=1e-7, atol=1e-9)
     with pytest.raises(DataError, match="fitted to an array or a table: pass an array"):
         known.predict(X)
+
+
+def test_columns_of_sparse_arrays_are_called_as_those_of_others():
+    """Options by name are of the same columns, the response has the same name."""
+    from scipy import sparse
+
+    rng = np.random.default_rng(4)
+    X = sparse.random_array((150, 4), density=0.4, rng=rng, format="csc")
+    labels = pd.Series(rng.choice(["u", "v"], 150), name="side")
+    for name in ("logit", "mnlogit"):
+        one, other = (FormulaClassifier(name, alpha={"x1": 5.0}).fit(rows, labels) for rows in (X, X.toarray()))
+        assert one.results_.model.exog_names == other.results_.model.exog_names == ["Intercept", "x0", "x1", "x2", "x3"]
+        assert one.results_.model.endog_names == other.results_.model.endog_names == "side"
+        np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+        assert abs(one.coef_[0, 1]) < 0.1 * np.abs(one.coef_[0, [0, 2, 3]]).min()
+    counts = rng.poisson(0.7, (150, 4)).astype(float)
+    families = {f"x{j}": "poisson" for j in range(4)}
+    made = FormulaClassifier("naivebayes", families=families)
+    fits = [clone(made).fit(rows, labels) for rows in (sparse.csr_array(counts), counts)]
+    assert [fit.results_.feature_names for fit in fits] == [["x0", "x1", "x2", "x3"]] * 2
+    np.testing.assert_allclose(fits[0].predict_proba(counts), fits[1].predict_proba(counts), rtol=1e-12)
+    counts[:, 2] = 1.0
+    for rows in (sparse.csr_array(counts), counts):
+        with pytest.warns(glmclf.errors.CollinearityWarning, match='"x2" = Intercept'):
+            FormulaClassifier("logit").fit(rows, labels)

@@ -150,6 +150,9 @@ def test_overdispersed_counts_are_a_problem():
     found = res.check(["calibration", "residuals"])
     assert verdicts(found)["goodness of fit"] == "problem" and verdicts(found)["residuals"] != "fine"
     assert_allclose(found.table.value["goodness of fit"], res.gof_test().statistic["Pearson"], rtol=1e-12)
+    shares = Logit.from_formula("part ~ x", t.assign(part=t.yes / 20)).fit(cov_type="HC1")
+    for fit, event in ((res, "yes"), (shares, "part")):
+        assert plots.check(fit, "calibration").axes[0].get_xlabel() == f"predicted probability of {event}"
 
 
 def test_small_deviations_of_many_rows_are_fine():
@@ -286,6 +289,10 @@ def test_results_without_rows(penguins):
     res.remove_data()
     found = res.check()
     assert found.panels == ["estimate"]
+    first, *_, last = repr(found).splitlines()
+    assert first == "Check of Logit: only the estimate was looked at: fine" and first in found._repr_html_()
+    assert last.startswith("not looked at: calibration, regressors, residuals, influence, collinearity, roc: ")
+    assert "needs the rows of the fit" in last and last in found._repr_html_() and "features" not in last
     assert "removed" in found.left_out["calibration"]
     with pytest.raises(DataError, match="residuals"):
         res.check(["residuals"])

@@ -1,7 +1,10 @@
 """Reports: structure of the page, its numbers, what fits cannot have, names that would be markup, files."""
 
 import io
+import json
 import re
+import shutil
+import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -146,7 +149,10 @@ def test_numbers_are_those_of_the_result(whole, logit):
 def test_the_check_is_that_of_the_result(whole, logit):
     table = logit.check().table
     for name in table.index:
-        assert whole.cells("check", name) == [" ".join(str(v).split()) for v in table.loc[name, SHOWN_OF_CHECKS]]
+        cells = whole.cells("check", name)
+        assert "p = " not in cells[0]  # of unbroken spaces
+        shown = table.loc[name, SHOWN_OF_CHECKS]
+        assert [" ".join(cell.split()) for cell in cells] == [" ".join(str(v).split()) for v in shown]
     said = " ".join(whole.texts["check"].split())
     judged = table[table.verdict != ""]
     assert f"Of {len(judged)} checks {(judged.verdict == 'fine').sum()} found nothing to mend" in said
@@ -200,6 +206,10 @@ def test_sections_are_chosen_in_order(logit):
     ({"format": "pdf"}, ValueError, 'choose "html" or "markdown"'),
     ({"format": "markdown"}, ValueError, "the name of a file"),
     ({"names": ["a", "b"]}, ValueError, "as many different names"),
+    ({"names": 3}, ValueError, "names=3: as many different names"),
+    ({"sections": 3}, TypeError, "sections=3: a list of names"),
+    ({"variables": 3}, TypeError, "variables=3: a list of names"),
+    ({"units": ["age"]}, TypeError, "units=['age']: a dict of sizes by name"),
     ({"section": ["model"]}, TypeError, "section"),
 ])  # fmt: skip
 def test_options_that_are_none(logit, options, error, words):
@@ -212,6 +222,10 @@ def test_what_is_no_fit(logit):
     for odd in (path, logit.model, Logit, [], None):
         with pytest.raises((TypeError, ValueError), match="report"):
             glmclf.report(odd, io.StringIO())
+    for path in (None, 3, True):
+        for write_to in (logit.report, logit.save):
+            with pytest.raises(TypeError, match=f"path={path}: give the name of a file, or an open file"):
+                write_to(path)
     with pytest.raises(ValueError, match=r'"\.html"'):
         logit.report("report.pdf")
 
@@ -348,10 +362,50 @@ def test_names_are_text(odd):
 def test_names_are_text_in_markdown(odd, tmp_path):
     odd.report(tmp_path / "r.md", sections=["model", "effects"], date=False, title='a "title" \\ of <b>')
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
-    assert text.startswith('---\ntitle: "a \\"title\\" \\\\ of <b>"\n---\n')
+    assert text.startswith('---\ntitle: "a \\"title\\" \\\\\\\\ of \\\\<b>"\n---\n')
     assert "](http" not in re.sub(r"``.*?``|`[^`]*`", "", text) and "\u202e" not in text
     assert not re.search(r"(?<!\\)<script", re.sub(r"`[^`]*`", "", text))
     assert "`` `c` ``" in text
+
+
+LIVE = [
+    "<script>alert(1)</script>",
+    "[click](javascript:alert(1)) ![](http://e.x/p.png)",
+    "{{< include secret >}} {{{< env X >}}}",
+    "`r system('id')` `{r} 1`",
+    "r system('id')",
+    "x](http://e.x) [Summary] [Summary][Summary]",
+    "$x$ &lt; <http://e.x> @cite ^[note] ~a~ #",
+]
+
+
+@pytest.mark.parametrize("level", LIVE)
+def test_levels_do_nothing_in_markdown(level, tmp_path):
+    """Neither Pandoc nor Quarto and knitr, which look for their marks in the text itself, code included."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"z": rng.normal(size=80), "g": np.resize([level, "b"], 80), level: rng.normal(size=80)})
+    table["y"] = rng.choice([level, "no"], 80)
+    res = Logit.from_formula(f"y ~ z + C(g, levels=['b', {level!r}]) + Q({level!r})", table, event=level).fit()
+    path = tmp_path / "r {{< x >}} (1).md"
+    res.report(path, sections=["model", "summary", "predictions"], variables=[level], date=False)
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"\{\{<|`r[ #]|`\{\w+\} ", text)
+    if shutil.which("pandoc"):
+        run = subprocess.run(["pandoc", "-s", "-t", "json", path], capture_output=True, text=True, check=True)
+        title = json.loads(run.stdout)["meta"]["title"]["c"]
+        assert {node["t"] for node in title} <= {"Str", "Space", "Quoted"}
+        raw = re.findall(r'"t":"Raw\w+","c":\["\w+","(.*?)"\]', run.stdout)
+        assert set(raw) <= {"<!-- -->"}
+        assert not {"Link", "Math", "Cite", "Note", "Subscript"} & set(re.findall(r'"t":"(\w+)"', run.stdout))
+
+
+@pytest.mark.parametrize("title", ["# a #", "- a", "+ a", "1. a", "(2) a", "> a", ": a", "::: a", "a: b", "{{< x >}}"])
+@pytest.mark.skipif(not shutil.which("pandoc"), reason="needs pandoc")
+def test_titles_are_one_line_of_text(title, logit, tmp_path):
+    logit.report(tmp_path / "r.md", sections=["citation"], title=title, date=False)
+    (tmp_path / "title.txt").write_text("$title$")
+    call = ["pandoc", "-t", "plain", "--template", tmp_path / "title.txt", tmp_path / "r.md"]
+    assert subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip() == title
 
 
 # --------------------------------------------------------------------------------------------------------------- files

@@ -41,6 +41,7 @@ def fits():
         "offset": make["Logit"]("y ~ x", d, offset="far").fit(),
         "MNLogit": make["MNLogit"]("three ~ x + g", d).fit(),
         "rebased": make["MNLogit"]("three ~ x + I(1e6 + z) + g", d).fit().rebase("v"),
+        "symmetric": make["MNLogit"]("three ~ x + g", d).fit_regularized(alpha=0.1, L1_wt=0.0, symmetric=True),
         "LDA": make["LDA"]("three ~ x + z", d).fit(),
         "QDA": make["QDA"]("three ~ x + z", d).fit(),
         "NaiveBayes": make["NaiveBayes"]("three ~ x + g", d).fit(),
@@ -252,7 +253,8 @@ CHANGES = [
     ("Logit", "model.kept._has_offset", lambda _: 0),
     *((name, field, first(float("nan"))) for name, field in (("MNLogit", "covariance.matrix"),
       ("Logit", "covariance.matrix"), ("ridge", "penalty.V"), ("ridge", "covariance.matrix"))),
-    ("ridge", "penalty.V", first(-1.0)), ("ridge", "penalty.V", lambda found: found[:-1]),
+    *((name, "penalty.V", change) for name in ("ridge", "symmetric")
+      for change in (first(-1.0), lambda found: found[:-1])),
     *(("NaiveBayes", "statistics.counts", change) for change in (zero, lambda found: found[::-1])),
     ("NaiveBayes", "statistics.features", lambda found: [[found[0][0][::-1], *found[0][1:]], found[1]]),
     *((name, f"facts._error_facts.{field}", change) for name in ("LDA", "NaiveBayes")

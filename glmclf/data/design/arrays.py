@@ -210,6 +210,20 @@ def is_sparse(value: Any) -> bool:
     return hasattr(value, "tocsr")
 
 
+def named_sparse(X: Any, names: list[str]) -> Any:
+    """A scipy.sparse array that brings the names of its columns, which `names_of_sparse` finds."""
+    from scipy.sparse import csr_array
+
+    X = csr_array(X)
+    X.names_of_columns = names
+    return X
+
+
+def names_of_sparse(X: Any) -> list[str] | None:
+    """Names that `named_sparse` gave to the columns; None of any other array."""
+    return getattr(X, "names_of_columns", None)
+
+
 def sparse_table(value: Any) -> tuple[Any, list[str], pd.Index] | None:
     """A table of pandas' sparse columns as a csr array, its columns' names and its index; None for anything else."""
     if not isinstance(value, pd.DataFrame) or not value.shape[1]:

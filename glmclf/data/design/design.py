@@ -114,7 +114,7 @@ class TableDesign:
                     f'the new data have no column "{name}", which the model needs. {close_to(name, frame.columns)}'
                 )
             series = frame[name]
-            if name in strange and not isinstance(series.dtype, pd.CategoricalDtype):
+            if name in strange and known.kind != "other" and not isinstance(series.dtype, pd.CategoricalDtype):
                 series = by_value(series, strange[name])
             columns[name] = match(read_column(series, name), known, name, name in labels)
         return columns

@@ -486,6 +486,8 @@ def _vector(raw: Any, code: str, labels: bool) -> Value:
     if not isinstance(raw, pd.Series):
         raw = pd.Series(raw, dtype=object) if isinstance(raw, (list, tuple)) else pd.Series(raw, copy=False)
     column = read_column(raw, code)
+    if column.kind == "other" and labels and _of_times(raw.dtype):
+        column = read_column(raw.astype("category"), code)
     if column.kind == "other":
         raise unusable(column.values, code)
     if column.kind == "bool" and column.missing is None:
@@ -497,6 +499,12 @@ def _vector(raw: Any, code: str, labels: bool) -> Value:
     if labels:
         return Value(_categorise(column.values, column.missing))
     return Value(np.asarray(column.marked(), dtype=np.float64)[:, None])
+
+
+def _of_times(dtype: Any) -> bool:
+    """Whether values are moments, durations or periods."""
+    numbered = pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
+    return numbered or isinstance(dtype, pd.PeriodDtype)
 
 
 def _matrix(raw: Any, code: str) -> ndarray:

@@ -18,6 +18,7 @@ from glmclf.data.design.arrays import (
     is_frame,
     is_sparse,
     missing_columns,
+    names_of_sparse,
     numbers_of,
     sparse_numbers,
     sums_up,
@@ -180,7 +181,7 @@ def read_exog(exog: Any, sparse: bool = False) -> tuple[Any, list[str], pd.Index
         if X.ndim != 2:
             raise DataError(f"exog has shape {np.shape(exog)}; it needs rows and columns.")
         named = isinstance(exog, pd.Series) and exog.name is not None
-        names = [str(exog.name)] if named else _array_names(X)
+        names = [str(exog.name)] if named else names_of_sparse(exog) or _array_names(X)
     check_columns(X.shape, names)
     return X, names, index
 

@@ -17,7 +17,7 @@ from glmclf.data.source.base import Place, Source, needed
 from glmclf.data.source.digests import AGAIN
 from glmclf.data.source.paths import SUFFIXES, paths_of, short, suffix_of
 from glmclf.data.source.schema import one_schema
-from glmclf.data.table.arrow import as_pandas
+from glmclf.data.table.arrow import as_pandas, index_of_pandas
 from glmclf.data.table.frame import quoted, with_digits
 from glmclf.errors import DataError
 
@@ -60,7 +60,10 @@ class Parquet(Source):
         except (OSError, ValueError, pyarrow.ArrowException) as error:
             raise DataError(f"{self.kind}{_because(error)}") from None
         self.names = list(self._dataset.schema.names)
-        self._indices = _pandas_indices(self._dataset.schema)
+        self._described = index_of_pandas(self._dataset.schema)
+        self._indices = [name for name in self._described or () if isinstance(name, str)]
+        if self._described is None and self._dataset.schema.metadata:
+            self._dataset = self._dataset.replace_schema(self._dataset.schema.remove_metadata())
         self._plain = not alike or bool(self._indices)  # what pandas noted is of other types
         self._files, self._several = bool(paths), len(getattr(self._dataset, "files", ())) > 1
 
@@ -133,8 +136,7 @@ class Parquet(Source):
     @cached_property
     def _numbers(self) -> tuple[int, int]:
         """Start and steps of the index that numbers rows: as pandas wrote it, if it is of so many rows."""
-        described = (self._dataset.schema.pandas_metadata or {}).get("index_columns", [])
-        ranges = [index for index in described if isinstance(index, dict) and index.get("kind") == "range"]
+        ranges = [index for index in self._described or () if isinstance(index, dict) and index.get("kind") == "range"]
         if len(ranges) != 1 or (ranges[0]["start"], ranges[0]["step"]) == (0, 1):
             return 0, 1
         start, stop, step = (ranges[0][end] for end in ("start", "stop", "step"))
@@ -239,12 +241,6 @@ def _parquet_files(folder: str) -> list[str]:
 
 def _hidden(folder: str) -> bool:
     return any(name[0] in "._" and name != "." for name in folder.split(os.sep))
-
-
-def _pandas_indices(schema: Any) -> list[str]:
-    """Columns that were the index of a pandas frame, which stay columns here."""
-    described = schema.pandas_metadata or {}
-    return [name for name in described.get("index_columns", []) if isinstance(name, str)]
 
 
 def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.errors import DataError
+from glmclf.core.rows.asked import first_time
+from glmclf.errors import DataError, DataWarning, warn
 
 
 class Unreadable:
@@ -33,7 +34,9 @@ def as_pandas(table: Any, **options: Any) -> pd.DataFrame:
     Dictionary columns become categoricals, see `categorical`; polars' Categorical, whose order has no meaning, becomes
     text. Columns that pandas cannot hold are `Unreadable`.
     """
-    indices = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    indices = index_of_pandas(table.schema)
+    if indices is None:
+        table, indices = table.replace_schema_metadata(None), []
     apart: dict[str, Any] = {}
     for field in [f for f in table.schema if is_dictionary(f.type) and f.name not in indices]:
         if table.column_names.count(field.name) == 1:
@@ -48,6 +51,37 @@ def as_pandas(table: Any, **options: Any) -> pd.DataFrame:
     for name, values in apart.items():
         frame[name] = constant(values, len(frame)) if isinstance(values, Unreadable) else values
     return frame
+
+
+def index_of_pandas(schema: Any) -> list[Any] | None:
+    """What pandas wrote of the index of a frame: names of columns, and ranges by start, stop and step.
+
+    None where it wrote nothing, or where what is there of the frame is damaged, which a warning says.
+    """
+    if b"pandas" not in (schema.metadata or {}):
+        return None
+    found, error = attempt(lambda: _index_of_pandas(schema))
+    if error is not None and first_time("damaged description of pandas"):
+        warn(
+            f"the description of a pandas frame in the data of Arrow or Parquet is damaged ({type(error).__name__}: "
+            f"{error}) and was not used: the columns are as Arrow has them, and rows are numbered. Write the data "
+            "anew, or take the description off, as by table.replace_schema_metadata(None).",
+            DataWarning,
+        )
+    return found
+
+
+def _index_of_pandas(schema: Any) -> list[Any] | None:
+    if schema.pandas_metadata is None:
+        return None
+    indices = schema.pandas_metadata.get("index_columns", [])
+    for index in indices:
+        if not isinstance(index, str):
+            range(index["start"], index["stop"], index["step"])
+    empty = schema.empty_table()
+    if attempt(empty.to_pandas)[1] is not None:
+        empty.select([i for i in range(len(schema)) if attempt(empty.column(i).to_pandas)[1] is None]).to_pandas()
+    return list(indices)
 
 
 def constant(value: Any, n: int) -> ndarray:

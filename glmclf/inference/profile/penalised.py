@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -30,9 +32,9 @@ CLOSE_SHARE_OF_DROP = 0.1  # share of the drop that is left where the end is clo
 AXES_TRIED = 6  # axes of the covariance, the longest, along which a search begins anew
 START_DISTANCE = 4.0  # standard errors from which a search begins anew
 RANDOM_DISTANCES, DRAWS_AT_A_DISTANCE = (2.0, 6.0, 20.0), 12  # standard errors, random points of each
-# what intervals of all parameters take, within a factor of two: evaluations for each, and seconds of an evaluation
-EVALUATIONS, EVALUATIONS_PER_PARAMETER = 600, 13
-SECONDS_OF_AN_EVALUATION, SECONDS_OF_A_NUMBER = 3e-4, 1.5e-8
+# what an interval takes, within a factor of two, in evaluations: for each parameter, and more the more there are
+EVALUATIONS, EVALUATIONS_PER_PARAMETER = 2000, 40
+TIMED_EVALUATIONS = 3  # the quickest of which counts
 MAX_ROWS_FOR_SUBSETS, SUBSETS_TRIED, STARTS_KEPT = 1000, 100, 10
 
 
@@ -221,13 +223,23 @@ class PenalisedProfile(Profile):
         return None if place is None else self._verified(c, place)
 
 
-def search_seconds(n: int, p: int, q: int) -> float:
-    """Seconds that the intervals of all of p parameters of q equations take with n rows, roughly.
+def search_seconds(p: int, evaluation: float) -> float:
+    """Seconds that the intervals of all of p parameters take, roughly, where an evaluation takes so many.
 
-    Each search ends, but the number of its evaluations grows with p, and so does what one of them takes.
+    Each search ends, but the number of its evaluations grows with p.
     """
-    evaluation = SECONDS_OF_AN_EVALUATION + SECONDS_OF_A_NUMBER * n * p * q
     return p * (EVALUATIONS + EVALUATIONS_PER_PARAMETER * p) * evaluation
+
+
+def evaluation_seconds(objective: Any, theta: ndarray) -> float:
+    """Seconds that one evaluation of a penalised likelihood takes, with a step from it."""
+    took = []
+    for _ in range(TIMED_EVALUATIONS):
+        start = perf_counter()
+        e = objective(theta)
+        e.factor.solve(e.score)
+        took.append(perf_counter() - start)
+    return min(took)
 
 
 class _Path:

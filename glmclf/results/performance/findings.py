@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -66,6 +67,11 @@ def up_to(distance: float) -> str:
 def p_words(pvalue: float) -> str:
     """A p-value in words, as ``p = 0.034``."""
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}" if pvalue < 0.1 else f"p = {pvalue:.2f}"
+
+
+def unbroken(text: str) -> str:
+    """Words whose p-values stay on one line."""
+    return re.sub(r"\bp ([=<]) (?=\d)", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", text)
 
 
 def holm(pvalues: ndarray) -> ndarray:

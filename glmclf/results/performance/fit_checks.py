@@ -101,7 +101,7 @@ def _bins(curve: pd.DataFrame, off: float, alpha: float) -> Finding:
     p = float(bdtrc(out - 1, n, alpha)) if out else 1.0
     small = off < SMALL_DEVIATION
     return Finding(
-        "bins", deviates(f"{n - out} of {n} bins hold the prediction", p, small), (n - out) / n, p, judged(p, small),
+        "bins", deviates(f"{n - out} of {n} bins cover the prediction", p, small), (n - out) / n, p, judged(p, small),
         f"more outside of their {100 * (1 - alpha):g} % intervals than by chance: {P_SAYS}{UNLESS_SMALL}",
         "Gelman & Hill 2007, section 5.6",
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from glmclf.core.numerics import seeds
 from glmclf.core.rows.asked import ASKED, under_usual_errors
 from glmclf.errors import DataError, InferenceWarning, escaped, without_warnings
 from glmclf.inference.hypotheses.wald import check_alpha
-from glmclf.results.performance.findings import FINE, LOOK, PROBLEM, REFUSED, Finding, Inspection
+from glmclf.results.performance.findings import FINE, LOOK, PROBLEM, REFUSED, Finding, Inspection, unbroken
 from glmclf.results.performance.fit_checks import PANELS
 from glmclf.results.performance.law_checks import LAW_PANELS
 from glmclf.results.tables.frames import notebook
@@ -113,16 +114,31 @@ class ModelCheck:
         return _worst(self._findings[panel])
 
     def __repr__(self) -> str:
-        lines = [f"Check of {type(self.results.model).__name__}: {self.verdict}"]
+        lines = [self._heading()]
         lines += [
             f"  {row.Index}: {row.found}" + f": {row.verdict}" * bool(row.verdict) for row in self.table.itertuples()
         ]
-        lines += [f"left out: {', '.join(self._inspection.why)}"] if self._inspection.why else []
+        lines += self._unseen() or [f"left out: {', '.join(self._inspection.why)}"] * bool(self._inspection.why)
         return escaped("\n".join(lines))
 
     def _repr_html_(self) -> str:
-        head = f"Check of {type(self.results.model).__name__}: {self.verdict}"
-        return notebook(head, self.table[["panel", "found", "verdict", "threshold", "source"]])
+        table = self.table[["panel", "found", "verdict", "threshold", "source"]]
+        return notebook(self._heading(), table.assign(found=table["found"].map(unbroken)), *self._unseen())
+
+    def _heading(self) -> str:
+        """First line; where the estimate alone was looked at, its verdict is none of the fit."""
+        alone = "only the estimate was looked at: " if self.panels == ["estimate"] else ""
+        return f"Check of {type(self.results.model).__name__}: {alone}{self.verdict}"
+
+    def _unseen(self) -> list[str]:
+        """What could not be looked at, a line a reason, where the estimate alone could be."""
+        if self.panels != ["estimate"]:
+            return []
+        reasons: dict[str, list[str]] = {}
+        for name, why in self._inspection.why.items():
+            if not why.startswith(f"{name} is of "):  # other models
+                reasons.setdefault(re.sub(r"^\w+\(\) ", "each ", why), []).append(name)
+        return [f"not looked at: {', '.join(names)}: {why}" for why, names in reasons.items()]
 
 
 def _worst(findings: Iterable[Finding]) -> str:

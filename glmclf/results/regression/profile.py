@@ -24,7 +24,7 @@ from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.covariance.types import MODEL_BASED
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.profile.likelihood import Profile
-from glmclf.inference.profile.penalised import PenalisedProfile, search_seconds
+from glmclf.inference.profile.penalised import PenalisedProfile, evaluation_seconds, search_seconds
 from glmclf.results.regression.criterion import penalised_objective
 from glmclf.results.requires import Needs, check_needs
 
@@ -64,8 +64,9 @@ def _refuse_hours(res: Any) -> None:
     """Refuse the intervals of a penalised likelihood that would take hours."""
     if not isinstance(res._state.estimate, ReducedEstimate):
         return
-    n, p, q = len(res.model._rows), len(res._state.places), res.model._likelihood.n_eta
-    seconds = search_seconds(n, p, q)
+    of = res if res._origin is None else res._origin
+    n, p = len(res.model._rows), len(res._state.places)
+    seconds = search_seconds(p, evaluation_seconds(penalised_objective(of), of._state.narrow_centred.fit.theta))
     if seconds > MAX_SEARCH_SECONDS:
         raise NotImplementedError(
             f'{asked_for().rstrip("()")}(method="profile") of a fit with bias_reduction="firth": the search for the '

@@ -65,10 +65,12 @@ def latex(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text with the special characters of GitHub's and Pandoc's Markdown escaped; links and entities, too."""
+    """Text without markup in the Markdown of GitHub, Pandoc, Quarto and knitr: no tags, links, entities, shortcodes."""
     text = re.sub(r"([\\`*_{}<|~$^@])", r"\\\1", text)
     text = re.sub(r"&(?=#?\w+;)", r"\\&", text)
-    return text.replace("](", r"]\(")
+    text = re.sub(r"\\`(?=r[ #])", "&#96;", text)  # knitr runs `r code` whatever is before the backtick
+    # a closed bracket may refer to a heading; intervals and patsy's [T.level] do not, and read better as they are
+    return re.sub(r"(\[(?:T\.|[-+\d])[^\[\]]*\](?![\[(:]))|\]", lambda m: m[1] or r"\]", text) if "[" in text else text
 
 
 def typst(text: str) -> str:
