@@ -742,6 +742,15 @@ def test_slopes_of_a_large_column_that_separate_levels(monkeypatch, model, left,
     np.testing.assert_allclose(far.predict(), near.predict(), rtol=1e-7, atol=1e-12)
 
 
+def test_separation_by_a_number_that_is_all_but_constant_is_refused_in_words():
+    g = np.random.default_rng(0)
+    t = pd.DataFrame({"id": np.repeat(np.arange(150), 8), "x": g.normal(size=1200)})
+    t["y"] = (g.random(1200) < 1 / (1 + np.exp(-0.5 * t.x))).astype(int)
+    t["far"] = t.x + 1e9
+    with pytest.raises(NotImplementedError, match="subtract a value in its middle"):
+        glmclf.Logit.from_formula("y ~ far * C(id)", t).fit()
+
+
 @pytest.mark.parametrize("separated", [False, True])
 @pytest.mark.parametrize("model", ["Logit", "MNLogit"])
 def test_influence_without_expanded_rows(monkeypatch, model, separated):

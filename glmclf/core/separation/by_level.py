@@ -78,5 +78,12 @@ def _vanished(objective: Objective, theta: ndarray) -> ndarray:
     eye = np.eye(size.shape[1]) * (size == 0)[:, :, None]
     C0, C1 = (np.where(np.isfinite(C), C, 0.0) * scale[:, :, None] * scale[:, None, :] + eye for C in (before, after))
     # the least eigenvalue of C1 beside C0, that of inv(C0) C1: both are positive semidefinite
-    ratios = np.linalg.eigvals(np.linalg.solve(C0 + np.finfo(float).eps * np.eye(size.shape[1]), C1)).real.min(axis=1)
+    try:
+        both = np.linalg.solve(C0 + np.finfo(float).eps * np.eye(size.shape[1]), C1)
+    except np.linalg.LinAlgError:
+        raise NotImplementedError(
+            "whether slopes separate the rows of their level is hidden by rounding, as a number is so large beside its "
+            "spread: subtract a value in its middle from a number that is multiplied by a factor"
+        ) from None
+    ratios = np.linalg.eigvals(both).real.min(axis=1)
     return np.flatnonzero(~(ratios > MAX_SHARE_OF_INFORMATION))

@@ -133,7 +133,7 @@ class SimplicialCone:
         if len(held) < self.rays.shape[1]:
             raise NotImplementedError(
                 "slopes separate the rows of some levels, by a number so large beside its spread that their directions "
-                "differ by rounding alone: subtract a value in its middle from the number that is multiplied by a factor"
+                "differ by rounding alone: subtract a value in its middle from a number that is multiplied by a factor"
             )
         t = splu(sparse.csc_array(self.rays.tocsr()[held])).solve(theta[held])
         out = theta - self.rays @ t
