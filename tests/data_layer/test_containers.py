@@ -325,3 +325,16 @@ def test_columns_that_pandas_cannot_hold():
             for formula in (f"y ~ x + {column}", f"{column} ~ x"):
                 with pytest.raises(DataError, match=f'column "{column}" is of type {dtype}'):
                     glmclf.LDA.from_formula(formula, data)
+
+
+@pytest.mark.parametrize("to", [(1, 2, 4), (True, False, False), ("u", "v", "u")], ids=str)
+def test_what_map_gives_is_the_same_of_text_and_of_categories(to):
+    words = np.array(["a", "b", "c"], dtype=object)[CODES]
+    words[5] = None
+    text = pd.DataFrame({"y": Y, "x": X, "g": words})
+    formula = f"y ~ x + g.map({dict(zip('abc', to, strict=True))})"
+    right = glmclf.Logit.from_formula(formula, text).fit()
+    for table in (text.astype({"g": "category"}), pl.from_pandas(text), pa.Table.from_pandas(text)):
+        found = glmclf.Logit.from_formula(formula, table).fit()
+        assert found.params.index.equals(right.params.index) and found.nobs == N - 1
+        np.testing.assert_allclose(found.params, right.params, rtol=1e-12)

@@ -227,7 +227,11 @@ class Expression:
         values |= instead
         scope = {**values, **self.namespace, **(transforms or self.transforms), "Q": values.__getitem__}
         scope |= self.fixed or self._reduced(code, columns)
-        scope |= {operators.COMBINED: operators.combined, operators.GROWN: operators.grown}
+        scope |= {
+            operators.COMBINED: operators.combined,
+            operators.GROWN: operators.grown,
+            operators.NUMBERED: operators.numbered,
+        }
         if self.safe:
             scope["__builtins__"] = {}
         with np.errstate(all="ignore"):  # what comes out as NaN or infinity is reported by name

@@ -32,6 +32,7 @@ BIT_SIGNS: dict[type, tuple[str, Callable[..., Any]]] = {
 }
 GROWING: dict[type, str] = {ast.Add: "+", ast.Mult: "*", ast.Pow: "**"}
 GROWN = "_glmclf_grown_"  # name by which compiled code calls `grown`
+NUMBERED = "_glmclf_numbered_"  # name by which compiled code calls `numbered`
 MAX_BITS = 4096  # of a constant that a formula may compute
 BIT_FUNCTIONS = dict(BIT_SIGNS.values())
 _MEANING = {
@@ -56,7 +57,8 @@ _INSTEAD = {
 @functools.lru_cache(maxsize=256)
 def compiled(code: str) -> CodeType:
     """Code of a factor to be evaluated, its operators on bits calls of `combined` by the name `COMBINED`, its products
-    and powers calls of `grown` by the name `GROWN`."""
+    and powers calls of `grown` by the name `GROWN`, what `.map` gives in a call of `numbered` by the name `NUMBERED`.
+    """
     tree = ast.parse(code, mode="eval")
     if any(isinstance(node, (*BIT_SIGNS, *GROWING, ast.Call)) for node in ast.walk(tree)):
         tree = ast.fix_missing_locations(_Guarded().visit(tree))
@@ -73,6 +75,8 @@ class _Guarded(ast.NodeTransformer):
         return self._call(node, node.op, [node.operand])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "map":
+            return ast.Call(ast.Name(NUMBERED, ast.Load()), [self.generic_visit(node)], [])
         sign, operands = growth(node)
         return self._grown(sign, node, operands) if sign else self.generic_visit(node)
 
@@ -110,6 +114,14 @@ def growth(node: ast.Call) -> tuple[str, list[ast.expr]]:
         return "**", [node.args[0], ast.Constant(2)]
     sign = {"power": "**", "float_power": "**", "multiply": "*", "add": "+"}.get(name, "")
     return (sign, node.args) if len(node.args) == 2 else ("", [])
+
+
+def numbered(mapped: Any) -> Any:
+    """Numbers that `.map` gave for the labels of a category, as it gives them for the same labels as text."""
+    dtype = getattr(mapped, "dtype", None)
+    if not isinstance(dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(dtype.categories.dtype):
+        return mapped
+    return mapped.astype(float if mapped.isna().any() else dtype.categories.dtype)
 
 
 def combined(sign: str, code: str, *operands: Any) -> Any:
