@@ -76,7 +76,8 @@ class _Guarded(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "map":
-            return ast.Call(ast.Name(NUMBERED, ast.Load()), [self.generic_visit(node)], [])
+            self.generic_visit(node)
+            return ast.Call(ast.Name(NUMBERED, ast.Load()), [node], [])
         sign, operands = growth(node)
         return self._grown(sign, node, operands) if sign else self.generic_visit(node)
 
