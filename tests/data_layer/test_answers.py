@@ -133,3 +133,47 @@ def test_what_is_no_condition_is_refused_beside_missing_values():
             with pytest.raises((DataError, FormulaError, TypeError), match="True|query|no condition"):
                 subset_mask(query, frame, {}, restricted)
     assert chosen("g == g", frame).tolist() == [g is not None for g in G]
+
+
+DAYS = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"] * 8)
+
+
+def times():
+    table = pd.DataFrame({"y": [0, 1, 1, 0] * 6, "d": DAYS, "x": np.arange(24.0)})
+    yield table
+    yield table.assign(d=DAYS.tz_localize("Europe/Berlin"))
+    yield table.assign(d=DAYS.date)
+    yield table.assign(d=DAYS.astype("datetime64[s]"))
+    yield lambda: iter([table.iloc[:10], table.iloc[10:]])
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("d != '2020-01-02'", 16),
+        ("d == '2020-01-02'", 8),
+        ("d not in ['2020-01-02']", 16),
+        ("d in ['2020-01-01', '2020-01-03']", 16),
+        ("d > '2020-01-01'", 16),
+        ("'2020-01-01' < d <= '2020-01-02'", 8),
+        ("not d == '2020-01-02' and x < 12", 8),
+    ],
+)
+def test_times_beside_text_that_stands_for_times(query, rows, trusted):
+    for data in times():
+        assert glmclf.Logit.from_formula("y ~ 1", data, subset=query, trusted=trusted).fit().nobs == rows
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_text_that_is_no_time(trusted):
+    with pytest.raises(DataError, match="'soon' is no date, time or duration to compare 'd' with"):
+        glmclf.Logit.from_formula("y ~ 1", next(times()), subset="d != 'soon'", trusted=trusted)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_names_in_backticks_ask_for_missing_values_too(trusted):
+    table = next(times()).assign(**{"my col": [np.nan, 1.0, 2.0] * 8})
+    absent = "`my col` != `my col`"
+    for query, rows in ((absent, 8), (f"x < 3 or {absent}", 10), ("`my col` == `my col`", 16)):
+        assert glmclf.Logit.from_formula("y ~ 1", table, subset=query, trusted=trusted).fit().nobs == rows

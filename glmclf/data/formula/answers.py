@@ -19,9 +19,17 @@ from numpy import ndarray
 
 from glmclf.data.formula.expressions import dotted, missing_aware
 from glmclf.data.formula.rowwise import with_reductions_named
+from glmclf.errors import DataError
 
 _AMONG = (ast.In, ast.NotIn)
 _SAME = (ast.Eq, ast.NotEq)
+_ORDER = {
+    **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le},
+    **{ast.Gt: operator.gt, ast.GtE: operator.ge},
+}
+_MIRROR: dict[type, type] = {
+    **{ast.Eq: ast.Eq, ast.NotEq: ast.NotEq, ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+}
 
 
 class Answers:
@@ -72,14 +80,29 @@ class Answers:
 
     def _compared(self, node: ast.Compare) -> Any:
         left, op, right = node.left, node.ops[0], node.comparators[0]
-        if isinstance(op, _SAME) and ast.dump(left) == ast.dump(right):
+        if isinstance(op, _SAME) and self._same(left, right):
             missing = self._missing(left)
             return _nullable(missing if isinstance(op, ast.NotEq) else ~missing, np.zeros_like(missing))
+        if (times := self._times(left)) is not None and (text := _text(right)) is not None:
+            return _beside_text(times, op, text)
+        if type(op) in _MIRROR and (times := self._times(right)) is not None and (text := _text(left)) is not None:
+            return _beside_text(times, _MIRROR[type(op)](), text)
         if isinstance(op, _AMONG) or isinstance(right, (ast.List, ast.Tuple)):
             sought = self.value(right)
             said = pd.api.types.is_list_like(sought) and pd.isna(list(sought)).any()
             return self._truth(node, np.zeros(len(self.frame), dtype=bool) if said else self._missing(left))
         return self._truth(node, self._missing(left) | self._missing(right))
+
+    def _same(self, left: ast.expr, right: ast.expr) -> bool:
+        if isinstance(left, ast.Name) and isinstance(right, ast.Name):
+            return self.named(left.id) == self.named(right.id)
+        return ast.dump(left) == ast.dump(right)
+
+    def _times(self, node: ast.expr) -> pd.Series | None:
+        """Column of dates, times or durations that a piece is; None of another."""
+        if not isinstance(node, ast.Name) or self.named(node.id) not in self.frame.columns:
+            return None
+        return as_times(self._column(node.id))
 
     def _truth(self, node: ast.expr, missing: ndarray) -> Any:
         found = self.value(node)
@@ -117,6 +140,36 @@ class Answers:
 
     def _column(self, name: str) -> pd.Series:
         return self.frame[self.named(name)]
+
+
+def as_times(column: pd.Series) -> pd.Series | None:
+    """A column of dates, times or durations as numpy's, which compares with text; None of anything else."""
+    if isinstance(column.dtype, pd.DatetimeTZDtype) or (column.dtype.kind in "mM" and isinstance(column.dtype, np.dtype)):
+        return column
+    if pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime", "datetime64"):
+        return pd.to_datetime(column)
+    return None
+
+
+def _text(node: ast.expr) -> str | list[str] | None:
+    """Text, or the texts of a list, that a piece is; None of anything else."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        found = [one.value for one in node.elts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        return found if len(found) == len(node.elts) else None
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _beside_text(times: pd.Series, op: ast.cmpop, text: str | list[str]) -> Any:
+    """Comparison of times with text that stands for times, or of which of them they are."""
+    try:
+        sought = pd.Series([text] if isinstance(text, str) else text, dtype=object).astype(times.dtype)
+    except (ValueError, TypeError):
+        raise DataError(f"{text!r} is no date, time or duration to compare {times.name!r} with.") from None
+    missing = times.isna().to_numpy()
+    if isinstance(text, str) and type(op) in _ORDER:
+        return _nullable(_ORDER[type(op)](times, sought[0]).to_numpy(dtype=bool), missing)
+    among = times.isin(sought).to_numpy(dtype=bool)
+    return _nullable(~among if isinstance(op, (ast.NotIn, ast.NotEq)) else among, missing)
 
 
 def _nullable(values: ndarray, missing: ndarray) -> Any:

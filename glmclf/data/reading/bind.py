@@ -16,7 +16,7 @@ from numpy import ndarray
 from glmclf.data.design.computed import ComputedColumn
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import Query, factor_across, query_across
-from glmclf.data.formula.answers import Answers, typed
+from glmclf.data.formula.answers import Answers, as_times, typed
 from glmclf.data.formula.conditions import chosen
 from glmclf.data.formula.evaluate import queried
 from glmclf.data.formula.expressions import parse
@@ -148,13 +148,14 @@ def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
 
 
 def _knows_all(read: Query, frame: pd.DataFrame) -> bool:
-    """Whether no piece of a query can be missing by its syntax and its columns, or it is for pandas to refuse."""
+    """Whether by syntax and columns no piece of a query is of times or can be missing, or it is for pandas to refuse."""
     if not read.names or not frame.columns.is_unique:
         return True
     pieces = (ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
     if read.caller or any(isinstance(node, pieces) for node in ast.walk(parse(read.code))):
         return False
-    return not any(frame[name].isna().any() for name in read.names if name in frame.columns)
+    used = [frame[name] for name in read.names if name in frame.columns]
+    return not any(column.isna().any() or as_times(column) is not None for column in used)
 
 
 def _with_room(frame: pd.DataFrame, read: Query) -> pd.DataFrame:
