@@ -24,12 +24,14 @@ from glmclf.errors import DataError
 _AMONG = (ast.In, ast.NotIn)
 _SAME = (ast.Eq, ast.NotEq)
 _ORDER = {
-    **{ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le},
-    **{ast.Gt: operator.gt, ast.GtE: operator.ge},
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
 }
-_MIRROR: dict[type, type] = {
-    **{ast.Eq: ast.Eq, ast.NotEq: ast.NotEq, ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
-}
+_MIRROR = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
 
 
 class Answers:
@@ -144,7 +146,7 @@ class Answers:
 
 def as_times(column: pd.Series) -> pd.Series | None:
     """A column of dates, times or durations as numpy's, which compares with text; None of anything else."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype) or (column.dtype.kind in "mM" and isinstance(column.dtype, np.dtype)):
+    if isinstance(column.dtype, (np.dtype, pd.DatetimeTZDtype)) and column.dtype.kind in "mM":
         return column
     if pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime", "datetime64"):
         return pd.to_datetime(column)

@@ -148,7 +148,7 @@ def _query(query: str, frame: pd.DataFrame, caller: Mapping[str, Any]) -> Any:
 
 
 def _knows_all(read: Query, frame: pd.DataFrame) -> bool:
-    """Whether by syntax and columns no piece of a query is of times or can be missing, or it is for pandas to refuse."""
+    """Whether by syntax and columns no piece of a query is of times or can be missing, or pandas refuses it."""
     if not read.names or not frame.columns.is_unique:
         return True
     pieces = (ast.BinOp, ast.Call, ast.Attribute, ast.Subscript)
