@@ -16,14 +16,14 @@ def table():
     day = pd.Timestamp("2020-01-01") + pd.to_timedelta(k, unit="D")
     frame = pd.DataFrame({"y": r.integers(0, 2, N), "x": r.normal(size=N), "k": k, "day": day})
     frame = frame.assign(step=pd.to_timedelta(k, unit="h"), month=pd.PeriodIndex(day, freq="D"),
-                         zone=frame.day.dt.tz_localize("UTC"))  # fmt: skip
-    for name in ("day", "step", "month", "zone"):
+                         zone=frame.day.dt.tz_localize("UTC"), date=frame.day.dt.date)  # fmt: skip
+    for name in ("day", "step", "month", "zone", "date"):
         frame.loc[frame.index % 17 == 0, name] = pd.NaT
     return frame
 
 
 @pytest.mark.parametrize("model", [glmclf.Logit, glmclf.LDA, glmclf.NaiveBayes])
-@pytest.mark.parametrize("name", ["day", "step", "month", "zone"])
+@pytest.mark.parametrize("name", ["day", "step", "month", "zone", "date"])
 def test_times_are_factors_of_their_values(name, model, tmp_path):
     frame = table()
     other = frame.assign(k=frame.k.where(frame[name].notna()))

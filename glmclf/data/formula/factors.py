@@ -490,7 +490,7 @@ def _vector(raw: Any, code: str, labels: bool) -> Value:
     if not isinstance(raw, pd.Series):
         raw = pd.Series(raw, dtype=object) if isinstance(raw, (list, tuple)) else pd.Series(raw, copy=False)
     column = read_column(raw, code)
-    if column.kind == "other" and labels and _of_times(raw.dtype):
+    if column.kind == "other" and labels and _of_times(raw):
         column = read_column(raw.astype("category"), code)
     if column.kind == "other":
         raise unusable(column.values, code)
@@ -505,10 +505,11 @@ def _vector(raw: Any, code: str, labels: bool) -> Value:
     return Value(np.asarray(column.marked(), dtype=np.float64)[:, None])
 
 
-def _of_times(dtype: Any) -> bool:
-    """Whether values are moments, durations or periods."""
+def _of_times(raw: pd.Series) -> bool:
+    """Whether values are days, moments, durations or periods."""
+    dtype = raw.dtype
     numbered = pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype)
-    return numbered or isinstance(dtype, pd.PeriodDtype)
+    return numbered or isinstance(dtype, pd.PeriodDtype) or pd.api.types.infer_dtype(raw, skipna=True) == "date"
 
 
 def _matrix(raw: Any, code: str) -> ndarray:
