@@ -29,7 +29,7 @@ from glmclf.models.fit_options import check_seed, wide_offset
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
 NO_VARIANCE_SHARE, NO_VARIANCE = 1e-12, 1e-24
-SMALLEST_CLUSTER_SHARE = 1e-18  # share of the model-based variance up to which one is what solvers and rounding leave of 0
+SMALLEST_CLUSTER_SHARE = 1e-18  # of the model-based variance, up to which one is what solvers and rounding leave of 0
 OWN_OF_CLUSTERS = (
     "as they do for the intercept and slopes that a cluster has for itself: their standard errors are rounding, and "
     'clusters tell nothing of them. Use "HC1" for these.'
