@@ -23,7 +23,7 @@ from glmclf.errors import DataError
 
 _AMONG = (ast.In, ast.NotIn)
 _SAME = (ast.Eq, ast.NotEq)
-COMPARISONS: dict[type, Callable[..., Any]] = {
+COMPARED: dict[type, Callable[..., Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -168,8 +168,8 @@ def _beside_text(times: pd.Series, op: ast.cmpop, text: str | list[str]) -> Any:
     except (ValueError, TypeError):
         raise DataError(f"{text!r} is no date, time or duration to compare {times.name!r} with.") from None
     missing = times.isna().to_numpy()
-    if isinstance(text, str) and type(op) in COMPARISONS:
-        return _nullable(COMPARISONS[type(op)](times, sought[0]).to_numpy(dtype=bool), missing)
+    if isinstance(text, str) and type(op) in COMPARED:
+        return _nullable(COMPARED[type(op)](times, sought[0]).to_numpy(dtype=bool), missing)
     among = times.isin(sought).to_numpy(dtype=bool)
     return _nullable(~among if isinstance(op, (ast.NotIn, ast.NotEq)) else among, missing)
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from glmclf.data.formula import expressions
 from glmclf.data.formula.across import AT, MATHEMATICS, Query
-from glmclf.data.formula.answers import COMPARISONS, Answers, typed
+from glmclf.data.formula.answers import COMPARED, Answers, typed
 from glmclf.data.formula.operators import GROWING, by_words, grown, growth, signed
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError, FormulaError
@@ -31,7 +31,7 @@ _OPERATIONS: dict[type, Callable[..., Any]] = {
     ast.Mod: operator.mod,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
-    **COMPARISONS,
+    **COMPARED,
 }
 _LISTS = (ast.List, ast.Tuple)
 
