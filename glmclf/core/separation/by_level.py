@@ -11,8 +11,9 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
-from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.dense import Dense
+from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import outcomes
@@ -38,22 +39,24 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     order = np.argsort(X.codes, kind="stable")
     starts = np.searchsorted(X.codes[order], np.arange(len(X.layout.slots) + 1))
     gone, cones, numbers = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], 0
-    for level in _vanished(objective, theta):
+    bare = _bare_levels(X, order, starts)
+    for level in np.union1d(_vanished(objective, theta), np.array(list(bare), dtype=np.intp)):
         rows = order[starts[level] : starts[level + 1]]
-        slots = np.flatnonzero(X.layout.there[level])
-        numbers_of = (X.slots[s].numbers for s in slots)
-        columns = np.column_stack([np.ones(len(rows)) if a is None else a[rows] for a in numbers_of])
+        own_slots, more = np.flatnonzero(X.layout.there[level]), bare.get(int(level), {})
+        columns = np.column_stack([X.slot_numbers(s)[rows] for s in (*own_slots, *more)])
         own = _rows_of(objective, rows, columns)
         cone, constraints = outcomes.find_cone(own)
         if cone is None:
             continue
         gone[rows] = outcomes.ruled_out(own, cone, constraints)
-        places = (np.arange(q)[:, None] * k + X.layout.slots[level, slots]).ravel()
         numbers += k * q * cone.basis.shape[1]
         if 8 * numbers > MAX_BYTES_OF_CONES:
             return None
-        basis = np.zeros((k * q, cone.basis.shape[1]))
-        basis[places] = cone.basis
+        basis, of_equation = np.zeros((q, k, cone.basis.shape[1])), cone.basis.reshape(q, columns.shape[1], -1)
+        basis[:, X.layout.slots[level, own_slots]] = of_equation[:, : len(own_slots)]
+        for i, way in enumerate(more.values(), len(own_slots)):
+            basis += way[:, None] * of_equation[:, i, None]
+        basis = basis.reshape(k * q, -1)
         cones.append(RecessionCone(basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
     if not cones:
         return None
@@ -61,6 +64,36 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
     none = SimplicialCone(sparse.csc_array((k * q, 0)), complete, 1.0 / np.where(largest > 0, largest, 1.0))
     return gone, ProductCone(none, tuple(cones))
+
+
+def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, dict[int, ndarray]]:
+    """Slots that a level lacks, as the base level does, and which a column of the border less those of all other levels
+    make: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
+    layout = X.layout
+    found: dict[int, dict[int, ndarray]] = {}
+    heads = order[starts[:-1][starts[:-1] < starts[1:]]]
+    border = X.border[heads].toarray()
+    for s, slot in enumerate(X.slots):
+        numbers = X.slot_numbers(s)
+        for j in layout.border[(border == numbers[heads][:, None]).all(axis=0)]:
+            way = np.zeros(layout.size)
+            way[j] = 1.0
+            if not np.array_equal(X @ way, numbers):
+                continue
+            way[layout.slots[layout.there[:, s], s]] = -1.0
+            left = []
+            for level in np.flatnonzero(~layout.there[:, s] & (starts[:-1] < starts[1:])):
+                rows = order[starts[level] : starts[level + 1]]
+                slots = np.flatnonzero(layout.there[level])
+                columns = np.column_stack([np.zeros(len(rows)), *(X.slot_numbers(t)[rows] for t in slots)])[:, 1:]
+                b = np.linalg.lstsq(columns, numbers[rows])[0]
+                if np.abs(columns @ b - numbers[rows]).max() > ROUNDED_REST * np.abs(numbers[rows]).max():
+                    left.append(int(level))
+                way[layout.slots[level, slots]] -= 0.0 if left[-1:] == [level] else b
+            if len(left) == 1:
+                found.setdefault(left[0], {})[s] = way
+                break
+    return found
 
 
 def _rows_of(objective: Objective, rows: ndarray, columns: ndarray) -> Objective:

@@ -151,7 +151,7 @@ class RecessionCone:
         """A cone of the parameters that are left as one of all."""
         if not coordinates.omitted:
             return self
-        M = wide(self.M, coordinates.columns, coordinates.k)
+        M = None if self.M is None else wide(self.M, coordinates.columns, coordinates.k)
         out = replace(self, basis=coordinates.spread(self.basis), M=M)
         if "signs" in vars(self):  # asked for already
             vars(out)["signs"] = coordinates.spread(self.signs)

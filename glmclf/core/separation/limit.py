@@ -23,7 +23,8 @@ from glmclf.core.design.product import Product, triangular_inverse
 from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, rows_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
 from glmclf.core.fit.information import information_vanished, loses_digits
-from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
+from glmclf.core.fit.level_rank import check_expanded, dependencies_in
+from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
@@ -209,21 +210,20 @@ class Limit:
         """The limit of an objective, where outcomes are `gone`, with a start that is like `near`."""
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
-        p, start = len(near), cone.without(held, near)
-        least = inner.blocks.arrays[0].least_rcond
-        with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
-            opening = inner(start[kept]) if len(kept) and len(rows) else None
-            if opening is None or (
-                (simple := not _needs_centring(inner, opening, kept)) and opening.well_conditioned(least)
-            ):
-                return cls(rows, inner, start[kept], kept, p)
-            centred = None if simple else cls._centred(rows, inner, start, kept, cone)
-            if centred is not None and centred.objective(centred.start).well_conditioned(least):
-                return centred
-        if not isinstance(inner, Selected) and (
-            found := dependencies(triangular_factor(inner.blocks), roundings(inner.blocks))
-        ):
+        p, least = len(near), inner.blocks.arrays[0].least_rcond
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in (cone.without(held, near), np.zeros(p)):  # what diverges may have gone too far to begin there
+                opening = inner(start[kept]) if len(kept) and len(rows) else None
+                if opening is None or (
+                    (simple := not _needs_centring(inner, opening, kept)) and opening.well_conditioned(least)
+                ):
+                    return cls(rows, inner, start[kept], kept, p)
+                centred = None if simple else cls._centred(rows, inner, start, kept, cone)
+                if centred is not None and centred.objective(centred.start).well_conditioned(least):
+                    return centred
+        if not isinstance(inner, Selected) and (found := dependencies_in(inner.blocks)):
             raise RankDeficiency(found)  # on the rows left, where not all is known of the cone
+        check_expanded(objective.blocks)
         R = triangular_factor(objective.blocks)
         free = qr(into_basis(R, cone.basis))[0][:, len(held) :]
         theta = from_basis(R, free)
