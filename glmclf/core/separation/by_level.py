@@ -2,7 +2,7 @@
 
 The columns of a level are zero elsewhere, so that a direction of its parameters that no row of the level is against is
 against none. Each level is a small problem of its own; that there is nothing else, a fit of the rest proves, as where
-levels are counted.
+levels are counted. The base level, whose columns are those of the border less those of all other levels, is one of them.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
 
 def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, dict[int, ndarray]]:
     """Slots that a level lacks, as the base level does, and which a column of the border less those of all other levels
-    make: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
-    layout = X.layout
+    makes: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
+    layout, some = X.layout, starts[:-1] < starts[1:]
     found: dict[int, dict[int, ndarray]] = {}
-    heads = order[starts[:-1][starts[:-1] < starts[1:]]]
+    heads = order[starts[:-1][some]]
     border = X.border[heads].toarray()
-    for s, slot in enumerate(X.slots):
+    for s in range(len(X.slots)):
         numbers = X.slot_numbers(s)
         for j in layout.border[(border == numbers[heads][:, None]).all(axis=0)]:
             way = np.zeros(layout.size)
@@ -81,17 +81,17 @@ def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, 
             if not np.array_equal(X @ way, numbers):
                 continue
             way[layout.slots[layout.there[:, s], s]] = -1.0
-            left = []
-            for level in np.flatnonzero(~layout.there[:, s] & (starts[:-1] < starts[1:])):
-                rows = order[starts[level] : starts[level + 1]]
-                slots = np.flatnonzero(layout.there[level])
-                columns = np.column_stack([np.zeros(len(rows)), *(X.slot_numbers(t)[rows] for t in slots)])[:, 1:]
-                b = np.linalg.lstsq(columns, numbers[rows])[0]
-                if np.abs(columns @ b - numbers[rows]).max() > ROUNDED_REST * np.abs(numbers[rows]).max():
-                    left.append(int(level))
-                way[layout.slots[level, slots]] -= 0.0 if left[-1:] == [level] else b
-            if len(left) == 1:
-                found.setdefault(left[0], {})[s] = way
+            lack = []
+            for level in np.flatnonzero(~layout.there[:, s] & some).tolist():
+                rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
+                columns, mine = np.array([X.slot_numbers(t)[rows] for t in slots]).reshape(-1, len(rows)).T, numbers[rows]
+                b = np.linalg.lstsq(columns, mine)[0]
+                if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():
+                    lack.append(level)
+                else:  # its own columns make the one that it lacks, which was left out as collinear
+                    way[layout.slots[level, slots]] -= b
+            if len(lack) == 1:
+                found.setdefault(lack[0], {})[s] = way
                 break
     return found
 
