@@ -2,7 +2,7 @@
 
 The columns of a level are zero elsewhere, so that a direction of its parameters that no row of the level is against is
 against none. Each level is a small problem of its own; that there is nothing else, a fit of the rest proves, as where
-levels are counted. The base level, whose columns are those of the border less those of all other levels, is one of them.
+levels are counted. The base level is one of them, with columns of the border less those of all other levels.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, 
             lack = []
             for level in np.flatnonzero(~layout.there[:, s] & some).tolist():
                 rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
-                columns, mine = np.array([X.slot_numbers(t)[rows] for t in slots]).reshape(-1, len(rows)).T, numbers[rows]
+                columns = np.array([X.slot_numbers(t)[rows] for t in slots]).reshape(-1, len(rows)).T
+                mine = numbers[rows]
                 b = np.linalg.lstsq(columns, mine)[0]
                 if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():
                     lack.append(level)
