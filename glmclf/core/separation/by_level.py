@@ -19,17 +19,16 @@ from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import outcomes
 from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import seen_outcomes
-from glmclf.core.separation.simplicial import ProductCone, SimplicialCone
+from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column
 
-MAX_BYTES_OF_CONES = 2**29  # of the directions of all levels, in all parameters
 MAX_SHARE_OF_INFORMATION = 1e-3  # left of a level's information where its rows may be told apart
 
 
 def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductCone] | None:
     """Outcomes of rows that directions of the levels' own slopes and intercepts rule out, and the cone of these.
 
-    None where no level has any, there are no slopes by level in memory, or the directions take too much of it. Levels
-    are asked whose information has vanished at theta, where a fit stopped or far along some directions.
+    None where no level has any, or there are no slopes by level in memory. Levels are asked whose information has
+    vanished at theta, where a fit stopped or far along some directions.
     """
     X = None if objective.blocks.streamed else of_levels(objective.blocks)
     if X is None or not X.slots_of_numbers or not np.isfinite(theta).all():
@@ -38,7 +37,7 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     _, y, m, *_ = objective.blocks.arrays
     order = np.argsort(X.codes, kind="stable")
     starts = np.searchsorted(X.codes[order], np.arange(len(X.layout.slots) + 1))
-    gone, cones, numbers = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], 0
+    gone, cones, ways = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], []
     bare = _bare_levels(X, order, starts)
     for level in np.union1d(_vanished(objective, theta), np.array(list(bare), dtype=np.intp)):
         rows = order[starts[level] : starts[level + 1]]
@@ -49,21 +48,16 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
         if cone is None:
             continue
         gone[rows] = outcomes.ruled_out(own, cone, constraints)
-        numbers += k * q * cone.basis.shape[1]
-        if 8 * numbers > MAX_BYTES_OF_CONES:
-            return None
-        basis, of_equation = np.zeros((q, k, cone.basis.shape[1])), cone.basis.reshape(q, columns.shape[1], -1)
-        basis[:, X.layout.slots[level, own_slots]] = of_equation[:, : len(own_slots)]
-        for i, way in enumerate(more.values(), len(own_slots)):
-            basis += way[:, None] * of_equation[:, i, None]
-        basis = basis.reshape(k * q, -1)
-        cones.append(RecessionCone(basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
+        for start in range(0, k * q, k):
+            ways += [(np.array([start + j]), np.ones(1)) for j in X.layout.slots[level, own_slots]]
+            ways += [(start + np.flatnonzero(way), way[way != 0]) for way in more.values()]
+        cones.append(RecessionCone(cone.basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
     if not cones:
         return None
     largest, seen = X.largest(), seen_outcomes(y, m, gone.shape[1])
     complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
     none = SimplicialCone(sparse.csc_array((k * q, 0)), complete, 1.0 / np.where(largest > 0, largest, 1.0))
-    return gone, ProductCone(none, tuple(cones))
+    return gone, ProductCone(none, by_column(ways, k * q), tuple(cones))
 
 
 def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, dict[int, ndarray]]:

@@ -89,6 +89,11 @@ class RecessionCone:
     tie: float = ROUNDED_SHARE_OF_TERMS
 
     @property
+    def dimension(self) -> int:
+        """Dimensions of the cone's span."""
+        return self.basis.shape[1]
+
+    @property
     def direction(self) -> ndarray:
         """One in the relative interior, (p,)."""
         return self.basis[:, 0]
@@ -151,7 +156,7 @@ class RecessionCone:
         """A cone of the parameters that are left as one of all."""
         if not coordinates.omitted:
             return self
-        M = None if self.M is None else wide(self.M, coordinates.columns, coordinates.k)
+        M = wide(self.M, coordinates.columns, coordinates.k)
         out = replace(self, basis=coordinates.spread(self.basis), M=M)
         if "signs" in vars(self):  # asked for already
             vars(out)["signs"] = coordinates.spread(self.signs)
