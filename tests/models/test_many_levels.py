@@ -902,7 +902,10 @@ def test_codings_beside_separated_levels(monkeypatch, tmp_path, model, left, rig
         np.testing.assert_allclose(again.predict(t.head(30)), dense.predict(t.head(30)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("right", [f"C(region) + {SUM}", "C(id, Helmert) + C(region) + x", "C(size, Sum, levels=LEVELS)"])
+NESTED = [f"C(region) + {SUM}", "C(id, Helmert) + C(region) + x", "C(size, Sum, levels=LEVELS)"]
+
+
+@pytest.mark.parametrize("right", NESTED)
 def test_codings_beside_collinear_columns(monkeypatch, right):
     t = _table()[_table()["size"] != "f04"]
     right = right.replace("LEVELS", str(sorted(_table().id.unique())))

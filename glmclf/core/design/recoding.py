@@ -321,8 +321,11 @@ class RecodedMatrix(SymmetricMatrix):
 
     def diagonal(self) -> ndarray:
         """Diagonal, (p,)."""
-        rows = map(self._combinations, self._parts)
-        out = np.concatenate([np.einsum("ij,ji->i", R, self.inner @ R.T) for R in rows])
+        V, layout = self.inner, self.inner.layout
+        own = np.zeros(layout.size)  # of levels, of which a parameter has one coefficient each
+        own[layout.slots[layout.there]] = V.D.diagonal(axis1=1, axis2=2)[layout.there]
+        Z = self.recoding.back(V.Z)
+        out = self.recoding.back_squares(own) + np.einsum("ij,ij->i", Z @ V.K, Z)
         for mask, value in ((self.fixed, 0.0), (self.lost, np.nan)):
             if mask is not None:
                 out[mask] = value
