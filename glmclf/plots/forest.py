@@ -396,8 +396,8 @@ def _at_edges(ax: Axes, rows: Rows, y: ndarray, colour: str, ratio: bool) -> Non
     for mark, end, ends in (("<", least, rows.low), (">", np.inf, rows.high)):
         some = (ends == end) | (rows.estimate == end)
         if some.any():
-            at = np.full(some.sum(), EDGE[mark])
-            ax.plot(at, y[some], mark, color=colour, transform=across, markersize=6, clip_on=False)
+            edge = np.full(some.sum(), EDGE[mark])
+            ax.plot(edge, y[some], mark, color=colour, transform=across, markersize=6, clip_on=False)
     box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     for text, b, place in zip(rows.note, rows.estimate, y):
         side = -1 if b == least else 1 if b == np.inf else 0

@@ -185,8 +185,9 @@ def bare_column(code: str) -> str | None:
 def categorised(code: str) -> str | None:
     """The column inside ``C(column, ...)``; None for any other code."""
     tree = parse(code)
-    called = isinstance(tree, ast.Call) and dotted(tree.func) == "C" and tree.args
-    return bare_column(ast.unparse(tree.args[0])) if called else None
+    if isinstance(tree, ast.Call) and dotted(tree.func) == "C" and tree.args:
+        return bare_column(ast.unparse(tree.args[0]))
+    return None
 
 
 def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
