@@ -12,7 +12,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.caching import cached_property
-from glmclf.checks import MAX_NAMES, check_choice
+from glmclf.checks import MAX_NAMES, check_choice, known_names
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -209,7 +209,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         theta = np.asarray(params, dtype=float).ravel(order="F")
         if theta.shape != (len(self._param_names),):
             raise ValueError(
-                f"params has {theta.size} values; the model has {len(self._param_names)}: {self._param_names}"
+                f"params has {theta.size} values; the model has {len(self._param_names)}: "
+                f"{known_names(self._param_names)}"
             )
         return theta
 
@@ -266,7 +267,8 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         for labels in (self._param_names, list(self._param_index)):
             if set(params.index) == set(labels) and params.index.is_unique:
                 return params[labels]
-        raise ValueError(f"params is labelled {list(params.index)}; the parameters are {self._param_names}")
+        found, known = known_names(params.index), known_names(self._param_names)
+        raise ValueError(f"params is labelled {found}; the parameters are {known}")
 
     def _pointwise(self, params, expected=False):
         r = self._rows
