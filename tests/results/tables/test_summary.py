@@ -50,6 +50,10 @@ class Result:
         self.tvalues = self.params / self.bse
         self.pvalues = pd.Series(z_pvalues(self.tvalues, 97 if use_t else None), names)
 
+    @property
+    def _owner(self):
+        return self
+
     def conf_int(self, alpha=0.05):
         ends = intervals(self.params, self.bse, alpha, 97 if self.use_t else None)
         return pd.DataFrame(ends, index=self.params.index)
@@ -66,7 +70,7 @@ class Wrapped:
 
     def __init__(self, fit):
         self._fit = fit
-        self.converged = fit.mle_retvals["converged"]
+        self._owner, self.converged = self, fit.mle_retvals["converged"]
         fit.model._design, fit.model._terms = None, {}
 
     def __getattr__(self, name):
