@@ -260,12 +260,7 @@ class ArrowColumns(FactorColumns):
         NotImplementedError
             It would take gigabytes: what needs rows of all columns is not to be had with so many levels.
         """
-        n, k = self.shape
-        if 8 * n * k > MAX_DENSE_BYTES:
-            raise NotImplementedError(
-                f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has "
-                "too many levels for it"
-            )
+        check_rows(*self.shape)
         return super().toarray()
 
     def _check_border(self) -> None:
@@ -434,6 +429,15 @@ class ArrowColumns(FactorColumns):
             else:
                 np.maximum.at(levels[:, i], self.codes, np.abs(slot.numbers))
         return self.layout.scatter(self.border.largest(), levels)
+
+
+def check_rows(n: int, k: int) -> None:
+    """Raise NotImplementedError for an array of rows of all columns that would take more than `MAX_DENSE_BYTES`."""
+    if 8 * n * k > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has too "
+            "many levels for it"
+        )
 
 
 def of_levels(blocks: Any) -> ArrowColumns | None:

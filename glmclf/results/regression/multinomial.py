@@ -501,7 +501,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
         size = X.block_size if isinstance(X, FactorColumns) else rows_at_once(X)
-        parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are infinite, or near the largest
+            parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if priors is not None:
