@@ -172,13 +172,23 @@ def levels_of_factor(levels: int, rows: int = 20) -> Callable[[int], dict[str, A
             return res, res.bse
 
         def distance(found: Any) -> float:
-            """To the maximum, in standard errors: the length of one more step of Newton's."""
+            """To the maximum, in standard errors: the length of one more step of Newton's; of the peer, which keeps two
+            coefficients, the larger distance of these."""
+            if isinstance(found, pd.Series):
+                res, bse = ours()
+                return float((abs(found - res.params) / bse)[["x", "z"]].max())
             res, _ = found
             e = res.model._objective()(np.asarray(res.params))
             return float(np.sqrt(e.score @ e.factor.solve(e.score)))
 
-        words = f"Logit, {levels:,} levels, {n:,} rows, with the standard error of each"
-        return measure(words, {"glmclf": ours}, distance, turns)
+        programs: dict[str, Run] = {"glmclf": ours}
+        try:
+            from pyfixest import feglm
+        except ImportError:
+            print("pyfixest is not installed: its rows are left out")
+        else:
+            programs["pyfixest, of x and z alone"] = lambda: feglm("y ~ x + z | id", data, family="logit").coef()
+        return measure(f"Logit, {levels:,} levels, {n:,} rows, with standard errors", programs, distance, turns)
 
     return problem
 

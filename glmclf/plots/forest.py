@@ -341,7 +341,7 @@ def _draw(
     if len(keys) > 1:
         for k, name in enumerate(keys):  # a legend of all results, in the last panel or not
             axes[-1].plot([], [], layout.marker(k), color=layout.colour(k), linestyle="none", label=layout.named(name))
-        layout.legend(axes[-1], ax is None, most=0)
+        layout.legend(axes[-1], ax is None, most=0, width=wide)
     return axes
 
 

@@ -80,23 +80,10 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
 
 
 def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
-    """Draw a legend in which no mark is faint or larger than usual; shorten names in Axes too small for them."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not handles:
-        return
-    width, tall = layout.inches(ax)
-    size = layout.small(ax)
-    lines = sum(1 + layout.wrapped(label).count("\n") for label in labels)
-    if not own and lines * layout.LINE_HEIGHT * size / 10 > 0.6 * tall:
-        words = shortened(labels, max(6, int(0.4 * width / (layout.LETTER * size / 10))))
-        size = min(size, 0.7 * tall / len(words) / layout.LINE_HEIGHT * 10)
-        options: dict[str, Any] = {"loc": inside, "fontsize": size}
-        found = layout.key_of(ax, handles, [layout.wrapped(w, len(w)) for w in words], **options)
-        found.get_frame().set(alpha=0.8, linewidth=0)
-        found.set_in_layout(False)
-    else:
-        layout.legend(ax, own, inside, most)
-    _clear(ax.get_legend())
+    """Draw the legend of `layout.legend`, in which no mark is faint or larger than usual."""
+    layout.legend(ax, own, inside, most)
+    if (found := ax.get_legend()) is not None:
+        _clear(found)
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
@@ -129,25 +116,6 @@ def _clear(legend: Any) -> None:
             handle.set_sizes([24.0])
         if handle is not None:
             handle.set_alpha(1.0)
-
-
-def shortened(labels: Sequence[str], most: int) -> list[str]:
-    """Shorten labels to at most `most` characters: their beginning, or from where equal beginnings differ.
-
-    Examples
-    --------
-    >>> shortened(["a long name", "a long noun", "short"], 8)
-    ['…g name', '…g noun', 'short']
-    """
-    cut = [label if len(label) <= most else label[: most - 1] + "…" for label in labels]
-    for word in {word for word in cut if cut.count(word) > 1}:
-        alike = [i for i, other in enumerate(cut) if other == word]
-        same = [len(set(letters)) == 1 for letters in zip(*(labels[i] for i in alike))]
-        start = max([*same, False].index(False) - 3, 0)
-        for i in alike:
-            rest = labels[i][start:]
-            cut[i] = f"…{rest}" if len(rest) < most else f"…{rest[: most - 2]}…"
-    return cut
 
 
 def lines_of(levels: Sequence[Any]) -> float:

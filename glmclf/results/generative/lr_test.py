@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.checks import known_names
 from glmclf.core.naive_bayes.families import ClassSums
 from glmclf.data.reading.features import Feature
 from glmclf.inference.hypotheses import wald
@@ -43,8 +44,9 @@ def lr_test(larger: Any, smaller: Any) -> wald.LRTest:
         raise ValueError(f"the two models were fitted to different data: their {', '.join(differ)} differ")
     if own == "normal" and {*larger.feature_names} != {*smaller.feature_names}:
         raise ValueError(
-            f"the models have different features ({larger.feature_names}; {smaller.feature_names}): densities of other "
-            "variables do not compare. term_tests() tests features"
+            f"the models have different features ({known_names(larger.feature_names)}; "
+            f"{known_names(smaller.feature_names)}): densities of other variables do not compare. term_tests() tests "
+            "features"
         )
     check_values(larger, smaller, "compare_lr_test()")
     _check_priors(larger, smaller)
@@ -147,8 +149,9 @@ def _check_nested(larger: Any, smaller: Any) -> None:
         covered = set().union(*(_pieces(smaller.model.features[i]) for i in inside)) if inside else set()
         if covered != own:
             raise ValueError(
-                f'"{feature.name}" is not made of features of the restricted model ({smaller.feature_names}): '
-                "densities of other variables do not compare. term_tests() tests features"
+                f'"{feature.name}" is not made of features of the restricted model '
+                f"({known_names(smaller.feature_names)}): densities of other variables do not compare. term_tests() "
+                "tests features"
             )
         for i in inside:
             _check_same(larger, j, smaller, i)

@@ -343,7 +343,7 @@ def test_markdown_tables(odd):
         assert {len(re.findall(r"(?<!\\)\|", line)) for line in block} == {columns + 1}
         assert set(block[1]) <= set("| :-")
     assert r"100%\_sure & #1 \$x\$" in text and r"[T.a\|b]" in text and r"\<b>" in text
-    assert text.startswith(r"**Logit Regression Results: P(a\_b = '\<5%')**")
+    assert text.startswith("**Logit Regression Results: P(a_b = '<5%')**")
 
 
 def test_typst_strings_read_back(odd):
