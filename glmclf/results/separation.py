@@ -238,7 +238,8 @@ def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
         ends = cone.rays.indptr
         return kept | {"rays": [[cone.rays.indices[a:b], cone.rays.data[a:b]] for a, b in pairwise(ends)]}
     facets = cone.extreme if cone.extreme.size <= MAX_FACET_NUMBERS else np.zeros((0, cone.basis.shape[1]))
-    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise, "still": list(cone.still)}
+    rounding = {"noise": cone.noise, "still": list(cone.still)}
+    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, **rounding}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Any]:
