@@ -21,7 +21,6 @@ from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
-from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
@@ -529,10 +528,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
         n, k = X.shape
         q = len(self._cov.matrix) // k
-        if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
-            levels, slots = X.layout.slots.shape
-            if self._cov.matrix.layout.slots.shape == (levels, q * slots):
-                return X.forms(self._cov.matrix, q)
+        if isinstance(X, ArrowColumns) and X.fits(self._cov.matrix, q):
+            return X.forms(self._cov.matrix, q)
         V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
         if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
             A = X.toarray()
