@@ -23,14 +23,7 @@ from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, alone, one_blas_thread
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.table.frame import quoted
-from glmclf.errors import (
-    ConvergenceWarning,
-    DataError,
-    EstimationError,
-    InferenceWarning,
-    PerfectSeparationError,
-    warn,
-)
+from glmclf.errors import ConvergenceWarning, DataError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.models.fit_options import wide_offset
 from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs

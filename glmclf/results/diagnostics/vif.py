@@ -59,9 +59,7 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None:
-        raise NotImplementedError(
-            f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
-        )
+        raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")')
     basis, q = estimate.basis, res.model._likelihood.n_eta
     if estimate.free is not None:
         F = np.linalg.lstsq(estimate.root, estimate.free, rcond=None)[0]

@@ -428,10 +428,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
             return self._by_level(values, index)
-        p = values
-        missing = np.isnan(p).any(axis=1)
-        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
-        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        missing = np.isnan(values).any(axis=1)
+        return self.model._response.series(np.nan_to_num(values).argmax(axis=1), index, missing)
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
