@@ -301,7 +301,7 @@ def table(entries: list[dict], about: dict) -> list[str]:
         )
     note = "The error of naive Bayes is the largest of a posterior probability among 500 rows, whose cells are in "
     note += "extended precision; of a penalised fit the largest violation of the conditions for a maximum of llf/N; "
-    note += "of a fit of arrays or with levels it is the distance from the maximum, in standard errors. "
+    note += "of a fit of arrays or with levels it is the distance from the maximum, in standard errors. R ran once. "
     note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn', 'statsmodels')}."
     return [*lines, "", note, *report.busy(about)]
 
