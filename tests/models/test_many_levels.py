@@ -309,6 +309,25 @@ def test_predictions_and_joint_tests(monkeypatch, how):
     np.testing.assert_allclose(b, a, rtol=1e-7)
 
 
+CELLS = [("Logit", "y ~ x + g * id"), ("Probit", "y ~ id + other"), ("MNLogit", "k ~ id * g + x")]
+
+
+@pytest.mark.parametrize("model, formula", CELLS)
+def test_predictions_beside_separated_cells(monkeypatch, model, formula):
+    """What is infinite are columns of one slot and not of another, or so many levels that another factor has more."""
+    t = _table().assign(other=np.random.default_rng(2).permutation(_table().id))
+    t.loc[(t.id == "f01") & (t.g == "b"), ["y", "k"]] = 1, "yes"
+    t.loc[t.id.isin(["f07", "f09"]) & ((t.g == "c") | (model == "Probit")), ["y", "k"]] = 1, "yes"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, many = pair(monkeypatch, model, formula, t)
+        check(dense, many)
+        assert 0 < (~np.isfinite(np.asarray(many.params))).sum() < 20
+        for which in ("mean", "linear"):
+            a, b = (res.get_prediction(t, which=which).summary_frame() for res in (dense, many))
+            np.testing.assert_allclose(b.select_dtypes(float), a.select_dtypes(float), rtol=1e-8, atol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore:Standard errors are from the inverse observed information of the selected")
 @pytest.mark.parametrize("L1_wt, refit", [(0.0, False), (1.0, False), (0.5, False), (1.0, True)])
 @pytest.mark.parametrize("model", ["Probit", "MNLogit"])

@@ -235,7 +235,7 @@ class ArrowColumns(FactorColumns):
         for piece, own in zip(self.pieces, self._mine, strict=True):
             width, numbers = len(piece.num), piece.numbers
             if own:
-                used = list(dict.fromkeys(piece.num.tolist()))
+                used = np.unique(piece.num)
                 if numbers is not None:
                     numbers = numbers.astype(float)
                     numbers[:, used] -= levels[:, s : s + len(used)][self.codes]
@@ -319,9 +319,13 @@ class ArrowColumns(FactorColumns):
         ]
         return plain + self.border.coded
 
-    def fits(self, V: Any) -> bool:
-        """Whether a covariance has the levels of these columns, so that `form` takes rows without expanding them."""
-        return isinstance(V, BlocksPlusLowRank) and V.layout.slots.shape == self.layout.slots.shape
+    def fits(self, V: Any, q: int = 1) -> bool:
+        """Whether a covariance, of q equations, has the levels of these columns in their places but for some that it
+        lacks, so that `forms` takes rows without expanding them."""
+        if not isinstance(V, BlocksPlusLowRank):
+            return False
+        mine, its = self.layout.repeated(q).slots, V.layout.slots
+        return mine.shape == its.shape and bool(((mine == its) | (its < 0)).all())
 
     def form(self, M: Any) -> ndarray:
         """Quadratic form x' M x of each row, (n,), M symmetric: blocks of levels plus a low rank, or an array."""
@@ -465,7 +469,7 @@ def is_of_levels(piece: SubtermColumns) -> bool:
 
 def _slots(piece: SubtermColumns, start: int) -> list[Slot]:
     out = []
-    for a in dict.fromkeys(piece.num.tolist()):
+    for a in np.unique(piece.num):  # in one order, whichever columns are left out
         here = np.flatnonzero(piece.num == a)
         position = level_coding(piece.contrast, piece.cat[here]).position
         places = np.where(position >= 0, start + here[position], -1)

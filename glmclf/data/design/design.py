@@ -174,12 +174,7 @@ def of_table_record(record: Mapping[str, Any], borrowed: Mapping[str, Any], safe
     """Fields of a design from the record that `table_record` made."""
     columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
     factors = {f["code"]: Factor.from_record(f, columns, borrowed, safe=safe) for f in record["factors"]}
-    return {
-        "formula": record["formula"],
-        "endog_name": record["endog_name"],
-        "factors": factors,
-        "columns": columns,
-    }
+    return {"formula": record["formula"], "endog_name": record["endog_name"], "factors": factors, "columns": columns}
 
 
 def table_of(newdata: Any) -> pd.DataFrame:

@@ -234,13 +234,13 @@ def estimated_rows(res: Any) -> Estimated | None:
 @singledispatch
 def _estimated(found: Estimate, res: Any) -> Estimated | None:
     """`estimated_rows` of an estimate of some kind."""
-    objective, theta, evaluation, basis = _at_the_estimate(res)
+    objective, theta, evaluation, basis = at_the_estimate(res)
     return Estimated(objective, theta, evaluation.factor.root, basis, None, res._state.places)
 
 
 @_estimated.register
 def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
-    objective, theta, evaluation, basis = _at_the_estimate(res)
+    objective, theta, evaluation, basis = at_the_estimate(res)
     free = into_basis(basis, free_directions(found.constraint.R))
     root = root_within(found.constraint.Q, evaluation.information)
     return Estimated(objective, theta, root, basis, free, res._state.places)
@@ -266,7 +266,7 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     return Estimated(objective.objective, objective.theta(theta), root, None, free, found.kept)
 
 
-def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
+def at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
     """The objective, the estimate, the evaluation there with the expected information, and the basis."""
     objective, narrow = res._objective(), res._state.narrow_centred
     evaluation = narrow.fit.evaluation if objective.canonical else objective(narrow.fit.theta, True)

@@ -28,7 +28,7 @@ from glmclf.inference.covariance.constrained import constrained_influence
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, first_rows, influence, of_patterns
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
-from glmclf.results.diagnostics.goodness_of_fit import Estimated, estimated_rows, pattern_numbers
+from glmclf.results.diagnostics.goodness_of_fit import Estimated, at_the_estimate, estimated_rows, pattern_numbers
 from glmclf.results.tables.frames import WholeFrame, notebook
 
 PRINTED = 5  # rows that an Influence prints
@@ -69,9 +69,8 @@ def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | Non
 
 def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, Evaluation]:
     """The objective, of patterns if asked for, the estimate, and the evaluation there with the expected information."""
-    objective, fit = res._objective(), res._state.narrow_centred.fit
-    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-    return objective if pattern is None else of_patterns(objective, pattern), fit.theta, evaluation
+    objective, theta, evaluation, _ = at_the_estimate(res)
+    return objective if pattern is None else of_patterns(objective, pattern), theta, evaluation
 
 
 @_influences.register

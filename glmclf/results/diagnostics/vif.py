@@ -42,12 +42,13 @@ def vif(res: Any, of: str, by: str) -> pd.DataFrame:
 
 
 def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
-    """Groups of columns by label: by term, or one each."""
+    """Groups of columns by label, without the constant: by term, or one each."""
     names = res.model.exog_names
+    others = np.setdiff1d(np.arange(len(names)), [] if constant is None else [constant])
     if by == "column":
-        return {name: np.array([j]) for j, name in enumerate(names) if j != constant}
+        return {names[j]: np.array([j]) for j in others}
     terms = {name: np.arange(len(names))[part] for name, part in res.model._design.terms.items()}
-    return {name: c for name, c in terms.items() if not (len(c) == 1 and c[0] == constant)}
+    return {name: np.intersect1d(c, others) for name, c in terms.items() if np.isin(c, others).any()}
 
 
 def information_factor(res: Any) -> tuple[ndarray, ndarray]:
@@ -58,9 +59,7 @@ def information_factor(res: Any) -> tuple[ndarray, ndarray]:
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None:
-        raise NotImplementedError(
-            f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
-        )
+        raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")')
     basis, q = estimate.basis, res.model._likelihood.n_eta
     if estimate.free is not None:
         F = np.linalg.lstsq(estimate.root, estimate.free, rcond=None)[0]
