@@ -18,11 +18,11 @@ from glmclf.core.design.basis import led_back
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated
 from glmclf.core.design.recoding import recoding_of
+from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import linear
 
 MIN_TYPICAL_OFFSET = 8.0  # typical value of an offset from which centring is worth a pass over the rows
-ROUNDED_SHARE = 64 * np.finfo(float).eps  # of the terms of a sum over levels, up to which it is rounding
 MAX_GRID_STEPS = 2.0**50  # steps of a grid whose sums are exact
 
 
@@ -91,7 +91,7 @@ def centring(objective: Any, movable: ndarray | None = None) -> tuple[CentredOff
     basis = recoding_of(objective.blocks) if movable is None else None
     if basis is not None:
         left, shift = centring(objective.rotated(basis))
-        return replace(left, basis=basis), led_back(shift, basis, ROUNDED_SHARE)
+        return replace(left, basis=basis), led_back(shift, basis, ROUNDED_REST)
     middle, spread = objective.blocks.middle(3)
     c, shift = _typical(objective.blocks, middle, spread, movable)
     one = offset.ndim == 1
