@@ -123,6 +123,11 @@ class LevelCentring:
         """The basis of some of the columns."""
         return LevelCentring(self.N[columns][:, columns])
 
+    @property
+    def undone(self) -> LevelCentring:
+        """The basis that makes columns less their means what they were, X (I + N)."""
+        return LevelCentring(-self.N)
+
     def centred(self, X: Any) -> Any:
         """Columns in the basis, X (I - N)."""
         if not isinstance(X, ArrowColumns):
