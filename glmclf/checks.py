@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar, cast
 import numpy as np
 
 MAX_NAMES = 8  # names that a message lists
+MAX_KNOWN_NAMES = 24  # names up to which a message that says which there are lists all
 F = TypeVar("F", bound=Callable[..., Any])
 NO_NUMBERS = (bool, np.timedelta64)  # subclasses of int and of numpy's integers all the same
 NO_PLACE = sys.maxsize
@@ -211,3 +212,18 @@ def first_of(words: Sequence[str]) -> str:
     """The first `MAX_NAMES` words as a message lists them, and how many more there are."""
     more = f" and {len(words) - MAX_NAMES} more" if len(words) > MAX_NAMES else ""
     return ", ".join(words[:MAX_NAMES]) + more
+
+
+def known_names(names: Iterable[Any]) -> str:
+    """The names that there are as Python writes a list: of more than `MAX_KNOWN_NAMES` the first and the number.
+
+    Examples
+    --------
+    >>> from glmclf.checks import known_names
+    >>> known_names(["Intercept", "x"])
+    "['Intercept', 'x']"
+    """
+    words = [repr(name) for name in names]
+    if len(words) > MAX_KNOWN_NAMES:
+        words = [*words[:MAX_NAMES], f"and {len(words) - MAX_NAMES} more"]
+    return f"[{', '.join(words)}]"

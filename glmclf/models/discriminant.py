@@ -12,7 +12,7 @@ from numpy import ndarray
 
 from glmclf import registry
 from glmclf.caching import cached_property
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, known_names
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import expand
@@ -174,12 +174,13 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
         if isinstance(target, pd.DataFrame):
             names = self.feature_names
             if not (set(names) <= set(target.index) == set(target.columns)):
-                raise ValueError(f"target= is labelled {list(target.columns)}; the features are {names}")
+                found = known_names(target.columns)
+                raise ValueError(f"target= is labelled {found}; the features are {known_names(names)}")
             target = target.loc[names, names]
         p = len(self.feature_names)
         T = numbers(target, "target", f'a ({p}, {p}) matrix, or "diag" or "identity"')
         if T.shape != (p, p) or not np.allclose(T, T.T, rtol=1e-10) or not (np.abs(T) <= MIN_SD**-2).all():
-            raise ValueError(f"target= must be a symmetric ({p}, {p}) matrix, for {self.feature_names}")
+            raise ValueError(f"target= must be a symmetric ({p}, {p}) matrix, for {known_names(self.feature_names)}")
         if np.linalg.eigvalsh(T)[0] <= 0:
             raise ValueError("target= must be positive definite")
         return T.tolist()

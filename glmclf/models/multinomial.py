@@ -11,6 +11,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.checks import known_names
 from glmclf.core.fit.estimate import estimate
 from glmclf.core.fit.solvers.loop import SINGULAR
 from glmclf.core.likelihood.objective import MultinomialObjective
@@ -136,8 +137,8 @@ class MNLogit(LevelledModel, LevelLabels, Model[MultinomialResults]):
         if isinstance(params, pd.DataFrame) and not isinstance(params.columns, pd.RangeIndex):
             rows, columns = self.exog_names, self._equations
             if set(params.index) != set(rows) or set(params.columns) != set(columns):
-                found = f"{list(params.index)} by {list(params.columns)}"
-                raise ValueError(f"params is labelled {found}; the model has {rows} by {columns}")
+                found = f"{known_names(params.index)} by {list(params.columns)}"
+                raise ValueError(f"params is labelled {found}; the model has {known_names(rows)} by {columns}")
             return params.loc[rows, columns]
         return super()._in_order(params)
 

@@ -313,11 +313,7 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
         priors = None if o["priors"] is None else np.array(o["priors"])
         try:
             return fit_naive_bayes(
-                self._families,
-                record,
-                priors=priors,
-                prior_smoothing=o["prior_smoothing"],
-                smoothing=o["smoothing"],
+                self._families, record, priors=priors, prior_smoothing=o["prior_smoothing"], smoothing=o["smoothing"]
             )
         except UnusableFeatures as unusable:
             raise self._unusable_error(unusable.defects, record) from None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_number, is_truth
+from glmclf.checks import is_number, is_truth, known_names
 from glmclf.core.rows.asked import asked_for
 from glmclf.data.table.frame import quoted
 from glmclf.errors import ConvergenceWarning, DataWarning, warn
@@ -188,7 +188,8 @@ def _read_alpha(
     if values.shape == (k, m):
         return values.copy(), True
     more = f", or of shape {(k, m)}" if equations is not None else ""
-    raise ValueError(f"alpha has shape {values.shape}: one number, or one for each of the {k} columns {names}{more}")
+    columns = known_names(names)
+    raise ValueError(f"alpha has shape {values.shape}: one number, or one for each of the {k} columns {columns}{more}")
 
 
 def _by_name(alpha, names: list[str], terms: Mapping[str, slice]) -> ndarray:
@@ -216,8 +217,8 @@ def _read_table(alpha: pd.DataFrame, names: list[str], equations: list[Any] | No
         len(equations),
     ):
         raise ValueError(
-            f"alpha has rows {list(alpha.index)} and columns {list(alpha.columns)}; the model has {names} by "
-            f"{equations}"
+            f"alpha has rows {known_names(alpha.index)} and columns {known_names(alpha.columns)}; the model has "
+            f"{known_names(names)} by {equations}"
         )
     return _floats(alpha.loc[names, equations], alpha)
 

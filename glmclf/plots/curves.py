@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,8 +96,7 @@ def roc(
         axes.plot(points["fpr"], points["tpr"], linewidth=1.8, label=layout.named(label), zorder=2 + i, **style)
         if cut is not None:
             _mark(axes, curve, cut, layout.colour(i), layout.marker(i))
-    events = {repr(labelling.plain(curve.event)) for curve in curves.values()}
-    of = f" of {events.pop()}" if len(events) == 1 else ""
+    of = _of_event(curves.values())
     layout.caption(axes, title or _sizes(curves), "1 \N{MINUS SIGN} specificity", f"sensitivity{of}")
     return _square(axes, ax is None, "lower right")
 
@@ -150,8 +149,7 @@ def precision_recall(
         axes.plot(points["recall"], points["precision"], **style)
     for share in shares:
         axes.axhline(share, color=layout.GREY, linewidth=1, linestyle="--", zorder=1, label=f"chance {share:.3f}")
-    events = {repr(labelling.plain(found.event)) for found in curves.values()}
-    of = f" of {events.pop()}" if len(events) == 1 else ""
+    of = _of_event(found._roc for found in curves.values())
     layout.caption(axes, "", f"recall (sensitivity){of}", f"precision{of}")
     return _square(axes, ax is None, "best")
 
@@ -164,6 +162,12 @@ def _curves(res: Any, newdata: Any, event: Any, names: Any, rows: dict[str, Any]
     return labelling.all_made(
         res, names, plot, kinds, plot, asked, lambda one: getattr(one, plot)(newdata, event, **rows)
     )
+
+
+def _of_event(curves: Iterable[RocCurve]) -> str:
+    """Words that name the event, if it is the same in all curves."""
+    events = {curve._called for curve in curves}
+    return f" of {events.pop()}" if len(events) == 1 else ""
 
 
 def _with_ends(found: Any, alpha: float, method: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from glmclf.data.response.response import plain
 from glmclf.data.table.frame import close_to
 from glmclf.errors import DataError
 
@@ -143,20 +144,6 @@ def probability(res: Any, level: Any = None) -> str:
     if levels(res):
         return f"P({found.name} = {'level' if level is None else repr(plain(level))})"
     return f"share of {found.count_names[0]} in {found.name}" if found.kind == "counts" else found.describe()
-
-
-def event(res: Any, level: Any) -> str:
-    """What a probability is of in a binary model: the level as Python prints it, the column of counts or shares."""
-    found = response(res)
-    if found.kind == "counts":
-        return found.count_names[0]
-    return found.name if found.kind == "fraction" else repr(plain(level))
-
-
-def plain(level: Any) -> Any:
-    """A label as Python prints it, whole floats without their point."""
-    level = level.item() if hasattr(level, "item") else level
-    return int(level) if isinstance(level, float) and level.is_integer() else level
 
 
 def observations(n: float) -> str:

@@ -31,7 +31,6 @@ GREY, PALE = "0.45", "0.85"  # reference lines, grid lines
 MAX_CHARACTERS = 28  # characters in a line of a label
 LEGEND_CHARACTERS = 42  # characters in a line of a legend beside the plot
 PANEL = 3.2  # width of each of several panels, in inches: three are as wide as a page, and letters are not shrunk
-ROW = 0.32  # height of a line of a row label, in inches
 LINE_HEIGHT = 0.17  # distance of lines of text at the usual size, in inches
 DODGE = 0.15  # distance of the marks of several series in a row, in inches
 LETTER = 0.085  # width of an average letter, in inches
@@ -218,7 +217,7 @@ def caption(ax: Axes, title: str = "", x: str = "", y: str = "", width: float | 
             write(wrapped(text, max(12, int(length / (LETTER * size / 10)))), fontsize=size)
 
 
-def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str | None = None) -> None:
+def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, width: float | None = None) -> None:
     """Draw the legend: inside if it has few lines or the Axes are a user's, else outside, in a figure that grows.
 
     Parameters
@@ -229,33 +228,34 @@ def legend(ax: Axes, own: bool, inside: str = "best", most: int = 6, title: str 
         Where there is place.
     most : int
         Lines of text that have place there.
+    width : float, optional
+        Of the axes in inches, where it is known before a layout moves them.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     size = small(ax)
-    options: dict[str, Any] = {"title": title, "title_fontsize": size}
     if own and sum(1 + wrapped(label).count("\n") for label in labels) > most:
         text, shrunk = _best_fit(labels, (LEGEND_CHARACTERS,), size, (np.inf, inches(ax)[1]))
-        key_of(ax, handles, text, fontsize=shrunk, frameon=False, **(_outside(ax, text) | options))
+        key_of(ax, handles, text, fontsize=shrunk, frameon=False, **_outside(ax, text, width))
         return
     across, tall = inches(ax)
     room = 0.75 * across, 0.75 * tall
     text, shrunk = _best_fit(labels, (MAX_CHARACTERS, LEGEND_CHARACTERS, 70, 18), size, room)
-    short = [shortened(label) for label in labels]
+    short = shortened(labels)
     if shrunk < MIN_FONT_SIZE and len(set(short)) == len(labels):
         text, shrunk = _best_fit(short, (MAX_CHARACTERS,), size, room)
-    found = key_of(ax, handles, text, fontsize=shrunk, **({"loc": inside} | options))
+    found = key_of(ax, handles, text, fontsize=shrunk, loc=inside)
     found.get_frame().set(alpha=0.8, linewidth=0)
     found.set_in_layout(own)
 
 
-def _outside(ax: Axes, labels: Sequence[str]) -> dict[str, Any]:
+def _outside(ax: Axes, labels: Sequence[str], width: float | None) -> dict[str, Any]:
     """Place of a legend in a figure of ours, which grows by it: below its only Axes if two rows do, else beside."""
     from matplotlib.transforms import ScaledTranslation
 
     figure, lines = figure_of(ax), "\n".join(labels).split("\n")
-    across = inches(ax)[0] + 0.25  # the last column needs no space after it
+    across = (width or inches(ax)[0]) + 0.25  # the last column needs no space after it
     needs = [LETTER * small(ax) / 10 * len(line) + 0.6 for line in lines]
     columns = len(labels) if sum(needs) < across else int(across / max(needs))
     rows = -(-len(labels) // columns) if columns else len(labels)
@@ -282,11 +282,25 @@ def key_of(place: Axes | Figure, handles: Sequence[Any], labels: Sequence[str], 
     return found
 
 
-def shortened(label: str, most: int = 20) -> str:
-    """Shorten a label: its first line loses the middle where it is longer than `most` letters."""
-    name, *rest = label.split("\n")
-    name = name if len(name) <= most else f"{name[: most // 2]}\N{HORIZONTAL ELLIPSIS}{name[-(most // 2) + 1 :]}"
-    return "\n".join([name, *rest])
+def shortened(labels: Sequence[str], most: int = 20) -> list[str]:
+    """Shorten first lines to at most `most` characters: their beginning, or from where equal beginnings differ.
+
+    Examples
+    --------
+    >>> shortened(["a long name", "a long noun", "short"], 8)
+    ['…g name', '…g noun', 'short']
+    """
+    parts = [label.partition("\n") for label in labels]
+    names = [name for name, *_ in parts]
+    cut = [name if len(name) <= most else name[: most - 1] + "…" for name in names]
+    for word in {word for word in cut if cut.count(word) > 1}:
+        alike = [i for i, other in enumerate(cut) if other == word]
+        same = [len(set(letters)) == 1 for letters in zip(*(names[i] for i in alike))]
+        start = max([*same, False].index(False) - 3, 0)
+        for i in alike:
+            rest = names[i][start:]
+            cut[i] = f"…{rest}" if len(rest) < most else f"…{rest[: most - 2]}…"
+    return [name + end + rest for name, (_, end, rest) in zip(cut, parts)]
 
 
 def _best_fit(
@@ -342,11 +356,6 @@ def _few(axis: Any) -> Any:
     from matplotlib import ticker
 
     return ticker.MaxNLocator(nbins=int(np.clip(axis.get_tick_space() - 1, 2, 6)), steps=[1, 2, 5, 10])
-
-
-def height(labels: Sequence[str], least: float = 2.0) -> float:
-    """Height in inches of a figure with labels in rows, a title and an axis."""
-    return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
 def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:

@@ -13,6 +13,7 @@ from glmclf.plots import labelling, layout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+AREA = 16.0  # of a point, in points squared
 AROUND = [(4, 4), (4, -11), (-4, 4), (-4, -11), (4, 14), (4, -21), (-4, 14), (-4, -21), (14, -4), (-14, -4)]
 
 
@@ -31,26 +32,22 @@ def name(level: Any) -> str:
     return layout.named(labelling.plain(level))
 
 
-def points(
-    ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float = 16.0
-) -> None:
+def points(ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any]) -> None:
     """Draw rows as points in the colours and markers of their classes; grey without classes.
 
     Parameters
     ----------
     places : (n,) integer ndarray or None
         Place of each row's class among the levels.
-    size : float
-        Area in points squared.
     """
     alpha = 0.8 if len(x) < 500 else 0.5 if len(x) < 5000 else 0.2
     common = {"linewidths": 0.3 if len(x) < 5000 else 0.0, "edgecolors": "0.25", "alpha": alpha, "zorder": 2.5}
     if places is None:
-        ax.scatter(x, y, s=size, color=layout.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
+        ax.scatter(x, y, s=AREA, color=layout.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
         return
     for k, level in enumerate(levels):
         own = places == k
-        ax.scatter(x[own], y[own], s=size, label=name(level), **look(k), **common)  # type: ignore[arg-type]
+        ax.scatter(x[own], y[own], s=AREA, label=name(level), **look(k), **common)  # type: ignore[arg-type]
 
 
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:
@@ -80,23 +77,10 @@ def _covered(text: Any, shift: tuple[float, float], taken: list[Any], ax: Axes) 
 
 
 def key(ax: Axes, own: bool, inside: str = "best", most: int = 6) -> None:
-    """Draw a legend in which no mark is faint or larger than usual; shorten names in Axes too small for them."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not handles:
-        return
-    width, tall = layout.inches(ax)
-    size = layout.small(ax)
-    lines = sum(1 + layout.wrapped(label).count("\n") for label in labels)
-    if not own and lines * layout.LINE_HEIGHT * size / 10 > 0.6 * tall:
-        words = shortened(labels, max(6, int(0.4 * width / (layout.LETTER * size / 10))))
-        size = min(size, 0.7 * tall / len(words) / layout.LINE_HEIGHT * 10)
-        options: dict[str, Any] = {"loc": inside, "fontsize": size}
-        found = layout.key_of(ax, handles, [layout.wrapped(w, len(w)) for w in words], **options)
-        found.get_frame().set(alpha=0.8, linewidth=0)
-        found.set_in_layout(False)
-    else:
-        layout.legend(ax, own, inside, most)
-    _clear(ax.get_legend())
+    """Draw the legend of `layout.legend`, in which no mark is faint or larger than usual."""
+    layout.legend(ax, own, inside, most)
+    if (found := ax.get_legend()) is not None:
+        _clear(found)
 
 
 def keys(figure: Any, all_axes: Sequence[Axes], own: bool) -> None:
@@ -129,25 +113,6 @@ def _clear(legend: Any) -> None:
             handle.set_sizes([24.0])
         if handle is not None:
             handle.set_alpha(1.0)
-
-
-def shortened(labels: Sequence[str], most: int) -> list[str]:
-    """Shorten labels to at most `most` characters: their beginning, or from where equal beginnings differ.
-
-    Examples
-    --------
-    >>> shortened(["a long name", "a long noun", "short"], 8)
-    ['…g name', '…g noun', 'short']
-    """
-    cut = [label if len(label) <= most else label[: most - 1] + "…" for label in labels]
-    for word in {word for word in cut if cut.count(word) > 1}:
-        alike = [i for i, other in enumerate(cut) if other == word]
-        same = [len(set(letters)) == 1 for letters in zip(*(labels[i] for i in alike))]
-        start = max([*same, False].index(False) - 3, 0)
-        for i in alike:
-            rest = labels[i][start:]
-            cut[i] = f"…{rest}" if len(rest) < most else f"…{rest[: most - 2]}…"
-    return cut
 
 
 def lines_of(levels: Sequence[Any]) -> float:

@@ -32,12 +32,7 @@ BARS_OF_LEVELS = 3  # levels up to which bins have intervals
 
 
 def check(
-    res: Any,
-    panels: str | Sequence[str] | None = None,
-    *,
-    alpha: float | None = None,
-    seed: Any = None,
-    ax: Any = None,
+    res: Any, panels: str | Sequence[str] | None = None, *, alpha: float | None = None, seed: Any = None, ax: Any = None
 ) -> Figure:
     """Check of a fit in one figure: may it be trusted? A panel a question, whose title says what is seen and a verdict.
 
@@ -140,7 +135,7 @@ def _calibration(ax: Axes, found: ModelCheck, _: Any) -> None:
             ax.vlines(t.predicted, t.lower, t.upper, color=layout.colour(k), linewidth=1.1, alpha=0.7)
         ax.plot(t.predicted, t.observed, linestyle="none", markersize=4, label=name, **marks.look(k))
         ax.plot(s.predicted, s.smoothed, linewidth=1.2, alpha=0.8, **marks.line(k))
-    event = "the level" if several else labelling.event(found.results, levels[0])
+    event = "the level" if several else labelling.response(found.results).called(levels[0])
     layout.caption(ax, "", f"predicted probability of {event}", "observed share")
     highest = curve.upper if len(levels) <= BARS_OF_LEVELS else curve.observed
     top = min(1.0, 1.1 * float(max(curve.predicted.max(), highest.max(), smooth.predicted.max())))
@@ -194,7 +189,7 @@ def _name_rows(ax: Axes, found: ModelCheck) -> None:
     """Name the rows of the largest Cook's distances, when all else has its place."""
     d = found._inspection.drawn["influence"].nlargest(MAX_NAMED_ROWS, "cooks")
     d = d[d.cooks > 0]
-    labels = marks.shortened([str(label) for label in d.index], 18)
+    labels = layout.shortened([str(label) for label in d.index], 18)
     marks.label_points(ax, d.leverage.to_numpy(), d.cooks.to_numpy(), labels, np.full(len(d), 3.0))
 
 
@@ -224,7 +219,7 @@ def _stems(ax: Axes, values: pd.Series, base: float) -> None:
 
 def _named_rows(ax: Axes, names: list[str]) -> None:
     """Set short names along the y axis."""
-    short = dict(zip(unique := list(dict.fromkeys(names)), marks.shortened(unique, 25)))
+    short = dict(zip(unique := list(dict.fromkeys(names)), layout.shortened(unique, 25)))
     labels = [layout.wrapped(short[name], 99) for name in names]
     ax.set_yticks(np.arange(len(names)), labels, fontsize=layout.small(ax, 8.0))
 
@@ -271,7 +266,7 @@ def _independence(ax: Axes, found: ModelCheck, _: Any) -> None:
     r = found._inspection.drawn["independence"].correlation[:MAX_BARS]
     levels = list(found.results.levels)
     names = list(dict.fromkeys(name for _, *pair in r.index for name in pair))
-    short = dict(zip(names, marks.shortened(names, 12)))
+    short = dict(zip(names, layout.shortened(names, 12)))
     _stems(ax, pd.Series(r.to_numpy(), index=[f"{short[a]}, {short[b]}" for _, a, b in r.index]), 0.0)
     for i, (level, value) in enumerate(zip(r.index.get_level_values(0), r)):
         k = levels.index(level)

@@ -131,7 +131,9 @@ def _panel(ax: Axes, found: Mapping[str, Calibration], level: Any, smooth: bool,
     n = {t["n"].sum() for t in (_level_of(one.curve_frame(alpha), level) for one in found.values())}
     if bars:
         _bars(ax, _level_of(next(iter(found.values())).histogram(), level))
-    event, size = repr(labelling.plain(level)), f", {labelling.observations(n.pop())}" if len(n) == 1 else ""
+    events = {one._called[one.levels.index(level)] for one in found.values()}
+    event = events.pop() if len(events) == 1 else "the event"
+    size = f", {labelling.observations(n.pop())}" if len(n) == 1 else ""
     title = _numbers(next(iter(found.values())), level) + size if len(found) == 1 else size[2:]
     layout.caption(ax, title, f"predicted probability of {event}", f"observed share of {event}")
     ax.set(xlim=(-0.02, 1.02), ylim=(BAND[0] - 0.02 if bars else -0.02, 1.02))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from glmclf.checks import first_of
+from glmclf.checks import MAX_NAMES, first_of
 from glmclf.core.fit.aliasing import violations
 from glmclf.errors import DataWarning, warn
 
@@ -42,13 +43,23 @@ def _is_call(code: str) -> bool:
 
 
 def combination(terms: Mapping[int, float], names: list[str]) -> str:
-    """Text of a linear combination of columns, ``x1 + 2 * x2``; empty for 0."""
+    """Text of a linear combination of columns, ``x1 + 2 * x2``; empty for 0, and in words where terms are many."""
+    if len(terms) > MAX_NAMES and (factor := _factor_of([names[i] for i in terms])):
+        return f"a number for each level of {factor}, within which it is constant"
     parts: list[str] = []
-    for i, v in terms.items():
+    for i, v in itertools.islice(terms.items(), MAX_NAMES):
         sign = "" if not parts else " - " if v < 0 else " + "
         size = abs(v) if parts else v
         parts.append(sign + (names[i] if f"{size:.6g}" == "1" else f"{size:.6g} * {names[i]}"))
-    return "".join(parts)
+    more = f" and {len(terms) - MAX_NAMES:,} more terms" if len(terms) > MAX_NAMES else ""
+    return "".join(parts) + more
+
+
+def _factor_of(names: list[str]) -> str:
+    """The factor of which all columns but an intercept are levels; "" without one."""
+    found = [_LEVEL.fullmatch(name) for name in names if name != "Intercept"]
+    factors = {m["inner"] or m["bare"] if m is not None else "" for m in found}
+    return factors.pop() if len(factors) == 1 else ""
 
 
 def empty_cell(name: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 import glmclf
 from glmclf.core.design import coding
 from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
@@ -306,6 +307,25 @@ def test_predictions_and_joint_tests(monkeypatch, how):
     np.testing.assert_allclose(b, a, rtol=1e-9)
     a, b = (res.wald_test_terms().table.astype(float) for res in (dense, many))
     np.testing.assert_allclose(b, a, rtol=1e-7)
+
+
+CELLS = [("Logit", "y ~ x + g * id"), ("Probit", "y ~ id + other"), ("MNLogit", "k ~ id * g + x")]
+
+
+@pytest.mark.parametrize("model, formula", CELLS)
+def test_predictions_beside_separated_cells(monkeypatch, model, formula):
+    """What is infinite are columns of one slot and not of another, or so many levels that another factor has more."""
+    t = _table().assign(other=np.random.default_rng(2).permutation(_table().id))
+    t.loc[(t.id == "f01") & (t.g == "b"), ["y", "k"]] = 1, "yes"
+    t.loc[t.id.isin(["f07", "f09"]) & ((t.g == "c") | (model == "Probit")), ["y", "k"]] = 1, "yes"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dense, many = pair(monkeypatch, model, formula, t)
+        check(dense, many)
+        assert 0 < (~np.isfinite(np.asarray(many.params))).sum() < 20
+        for which in ("mean", "linear"):
+            a, b = (res.get_prediction(t, which=which).summary_frame() for res in (dense, many))
+            np.testing.assert_allclose(b.select_dtypes(float), a.select_dtypes(float), rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:Standard errors are from the inverse observed information of the selected")
@@ -836,3 +856,123 @@ def test_covariate_patterns_without_expanded_rows(monkeypatch, model, formula):
         a, b = (pattern_numbers(res) for res in (dense, many))
     np.testing.assert_array_equal(a, b)
     assert 2 < a.max() + 1 < len(t) / 4
+
+
+# ------------------------------------------------------------------------------------- sum coding, by level
+SUM = "C(id, Sum)"
+SUM_FITS = [
+    ("Logit", f"y ~ x + z + {SUM}", {}, {}),
+    ("Probit", f"y ~ x * {SUM} + g", {}, {}),
+    ("CLogLog", "y ~ C(id, Sum('f02')) * g + x", {}, {}),
+    ("MNLogit", f"k ~ z + x * {SUM}", {}, {"weights": "share"}),
+    ("Logit", f"y ~ x + {SUM}", {"cov_type": "HC3"}, {"freq_weights": "w", "offset": "off"}),
+    ("MNLogit", f"k ~ x + {SUM}", {"cov_type": "cluster", "cov_kwds": {"groups": "day"}}, {}),
+    ("Logit", f"s + f ~ x * {SUM}", {"cov_type": "cluster", "cov_kwds": {"groups": "day"}}, {}),
+    ("Logit", f"y ~ x + {SUM}", {"bias_reduction": "firth"}, {}),
+    ("MNLogit", f"k ~ x + {SUM}", {"bias_reduction": "firth"}, {}),
+    ("Logit", f"y ~ x + {SUM}", {"bias_reduction": "median"}, {}),
+    ("Logit", f"y ~ x + {SUM}", {"method": "lbfgs"}, {}),
+]
+
+
+@pytest.mark.parametrize("model, formula, how, given", SUM_FITS)
+def test_sum_coding(monkeypatch, model, formula, how, given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InferenceWarning)  # few clusters
+        dense, many = pair(monkeypatch, model, formula, how=how, many=RecodedColumns, **given)
+    check(dense, many)
+    assert isinstance(many._V, BlocksPlusLowRank)
+    if how.get("bias_reduction") == "firth":
+        np.testing.assert_allclose(many._state.estimate.maximised, dense._state.estimate.maximised, rtol=1e-13)
+    new = _table().head(20)
+    for interval in (False, True):
+        a, b = (res.get_prediction(new).summary_frame() if interval else res.predict(new) for res in (dense, many))
+        np.testing.assert_allclose(b, a, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model, left", [("Logit", "y"), ("MNLogit", "k")])
+@pytest.mark.parametrize("right", [f"x + z + {SUM}", f"x * {SUM}"])
+def test_sum_coding_beside_separated_levels(monkeypatch, tmp_path, model, left, right):
+    """A level that is separated moves the mean of all, and with it each deviation."""
+    t = _table().copy()
+    t.loc[t.id.isin(["f05", "f09"]), ["y", "k"]] = (1, "yes")
+    with pytest.warns(SeparationWarning):
+        dense, many = pair(monkeypatch, model, f"{left} ~ {right}", t, many=RecodedColumns)
+    assert np.isinf(many._theta).any() and np.isnan(many._theta).any()
+    np.testing.assert_allclose(many._theta, dense._theta, rtol=1e-10)
+    np.testing.assert_allclose(many._se, dense._se, rtol=1e-10)
+    np.testing.assert_allclose(many.llf, dense.llf, rtol=1e-13)
+    assert many.separation == dense.separation
+    np.testing.assert_allclose(many.predict(t), dense.predict(t), rtol=1e-9)
+    many.save(tmp_path / "fit.json")
+    again = glmclf.load(tmp_path / "fit.json")
+    np.testing.assert_array_equal(again._theta, many._theta)
+    if "*" not in right:  # of cones of slopes a file keeps no facets
+        np.testing.assert_allclose(again.predict(t.head(30)), dense.predict(t.head(30)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("right", [f"C(region) + {SUM}", f"{SUM} + C(region) + x", "C(size, Sum, levels=LEVELS)"])
+def test_sum_coding_beside_collinear_columns(monkeypatch, right):
+    t = _table()[_table()["size"] != "f04"]
+    right = right.replace("LEVELS", str(sorted(_table().id.unique())))
+    with pytest.warns(CollinearityWarning):
+        dense, many = pair(monkeypatch, "Logit", f"y ~ {right}", t, many=object)
+    check(dense, many)
+    assert list(many.params.index[np.isnan(many.params)]) == list(dense.params.index[np.isnan(dense.params)])
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_sum_coding_of_large_columns_and_offsets(monkeypatch, shift):
+    """The levels' intercepts take up means by level, and large offsets, behind the coding."""
+    t = _table().assign(late=lambda t: t.x + 1e7 + 1e4 * t.region, off=lambda t: t.off + shift)
+    formula = f"y ~ late + {SUM}"
+    found = pair(monkeypatch, "Logit", formula, t, many=RecodedColumns, offset="off")
+    assert type(found[1]._state.basis).__name__ == "ComposedBasis"
+    a, b = (res.params["late"] for res in found)
+    assert abs(a - b) < 1e-7 * found[0].bse["late"]
+    np.testing.assert_allclose(found[1].bse, found[0].bse, rtol=1e-6)
+
+
+def test_sum_coding_of_data_in_parts(monkeypatch, tmp_path):
+    t = _table().sort_values("id").drop(columns="size")
+    t.to_parquet(tmp_path / "t.parquet", row_group_size=150)
+    monkeypatch.setattr(coding, "MANY_LEVELS", FEW)
+    formula, how = f"y ~ x * {SUM}", {"cov_type": "HC1"}
+    dense = glmclf.Logit.from_formula(formula, t).fit(**how)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    many = glmclf.Logit.from_formula(formula, tmp_path / "t.parquet").fit(**how)
+    assert isinstance(many._V, BlocksPlusLowRank)
+    check(dense, many)
+
+
+def test_sum_coding_forms_nothing_of_levels_times_levels(monkeypatch):
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+    monkeypatch.setattr(coding, "MANY_LEVELS", 5)
+    res = glmclf.Logit.from_formula(f"y ~ x * {SUM} + z", _table()).fit()
+    assert np.isfinite(res.bse).all() and np.isfinite(res.predict(_table().head(3))).all()
+    assert np.isfinite(res.with_cov("HC1").conf_int()).all(axis=None)
+    assert np.isfinite(res.wald_test_terms().table["pvalue"]).all()
+    with pytest.raises(NotImplementedError, match="cov_params"):
+        res.cov_params()
+    part = res.cov_params(columns=["x", f"{SUM}[S.f03]"])
+    np.testing.assert_allclose(np.sqrt(np.diag(part)), res.bse[["x", f"{SUM}[S.f03]"]], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("separated", [False, True])
+def test_answers_beside_sum_coding(monkeypatch, separated):
+    t = _table().copy()
+    t.loc[t.id == "f05", "y"] = 1 if separated else t.y
+    dense, many = pair(monkeypatch, "Logit", f"y ~ x * {SUM} + z", t, many=RecodedColumns)
+    asked = {
+        "margins": lambda res: res.get_margeff(variables=["z"] if separated else ["x", "z"]).summary_frame(),
+        "averages": lambda res: res.predictions(variables={"id": ["f01", "f02"]}).summary_frame(),
+        "influence": lambda res: res.get_influence().hat_matrix_diag,
+        "digits": lambda res: np.isfinite(res.digits),
+        "score": lambda res: res.score_test(t[["g"]].eq("a").astype(float)).statistic,
+    }
+    if not separated:
+        asked["derivatives"] = lambda res: res.hauck_donner["derivative"]
+        asked["test"] = lambda res: res.t_test("x = 0").tvalue
+    for what, question in asked.items():
+        np.testing.assert_allclose(question(many), question(dense), rtol=1e-7, err_msg=what)

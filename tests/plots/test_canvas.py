@@ -44,13 +44,13 @@ def test_labels_are_moved_apart():
     assert found[1] == pytest.approx(1.5)
 
 
-def test_long_names_in_small_axes_lose_their_middle(eight):
+def test_long_names_in_small_axes_are_shortened(eight):
     ax = plt.subplots(2, 3, figsize=(9, 6))[1][0, 0]
     plots.roc(eight, ax=ax)
     said = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert said[7].startswith("level numb\u2026ers \\$x_7\\$\nAUC 0.") and len(set(said)) == 8
-    assert layout.shortened("0123456789abcdefghij") == "0123456789abcdefghij"
-    assert layout.shortened("0123456789abcdefghijk") == "0123456789\u2026cdefghijk"
+    assert said[7].startswith("level number 7 with…\nAUC 0.") and len(set(said)) == 8
+    assert layout.shortened(["0123456789abcdefghij"]) == ["0123456789abcdefghij"]
+    assert layout.shortened(["0123456789abcdefghijk\nb"]) == ["0123456789abcdefghi\u2026\nb"]
 
 
 def test_panels_of_a_user(mnlogit):

@@ -114,6 +114,13 @@ def test_several_results_beside_each_other(logit, probit):
     assert fig.axes[0].get_xlabel() == "coefficient, 95 % interval (HC0, nonrobust)"
 
 
+def test_a_legend_that_fits_below_the_axes_is_there(logit, probit):
+    fig = plots.coefficients({"maximum likelihood": logit, "probit": probit, "again": logit})
+    fig.draw_without_rendering()
+    ax = fig.axes[0]
+    assert ax.get_legend().get_window_extent().y1 <= ax.xaxis.label.get_window_extent().y0 and not crowded(fig)
+
+
 def test_results_of_other_events_say_so(logit, mnlogit, penguins):
     other = Logit.from_formula("sex ~ bill_depth_mm", penguins, event="female").fit()
     names = [t.get_text() for t in plots.coefficients([logit, other]).axes[0].get_legend().get_texts()]

@@ -184,6 +184,23 @@ def test_streams_and_counts():
     assert plots.confusion(beetles).axes[0].get_title() == "n = 481, 1 where p > 0.5"
 
 
+def test_counts_and_fractions_are_called_by_their_columns():
+    beetles = datasets.load("beetles")
+    counts = Probit.from_formula("killed + survived ~ dose", beetles).fit()
+    n = beetles.killed + beetles.survived
+    share = Logit.from_formula("share ~ dose", beetles.assign(share=beetles.killed / n, n=n), trials="n").fit()
+    for res, name in ((counts, "killed"), (share, "share")):
+        for given in (res, res.calibration(3)):
+            ax = plots.calibration(given, bins=3 if given is res else 10).axes[0]
+            assert ax.get_xlabel() == f"predicted probability of {name}"
+            assert ax.get_ylabel() == f"observed share of {name}"
+        assert plots.roc(res).axes[0].get_ylabel() == f"sensitivity of {name}"
+        assert plots.precision_recall(res.precision_recall()).axes[0].get_ylabel() == f"precision of {name}"
+    both = plots.calibration({"a": counts, "b": share}, bins=3).axes[0]
+    assert both.get_xlabel() == "predicted probability of the event"
+    assert plots.roc({"a": counts, "b": share}).axes[0].get_ylabel() == "sensitivity"
+
+
 def test_levels_that_are_numbers():
     generator = np.random.default_rng(3)
     table = pd.DataFrame({"k": np.tile([1.0, 2.0, 3.5], 40), "x": generator.normal(size=120)})

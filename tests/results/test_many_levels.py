@@ -12,7 +12,7 @@ from glmclf.core.design import coding, pieces
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns
-from glmclf.errors import UnseenLevelError
+from glmclf.errors import CollinearityWarning, UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
 from glmclf.inference.specification import moment_tests
 from glmclf.results.diagnostics import goodness_of_fit, influence
@@ -255,8 +255,37 @@ def test_information_matrix_of_parameters_beside_many_levels(model):
     assert expected.df > len(at)
 
 
+@pytest.mark.parametrize("table, model, y", [(SEPARATED, Logit, "y"), (ONE_CLASS, MNLogit, "k")])
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")
+def test_inflation_of_separated_levels_with_sum_coding_is_refused(table, model, y):
+    with coded(20), pytest.raises(NotImplementedError, match="sum coding of many levels: use treatment"):
+        model.from_formula(f"{y} ~ x + C(g, Sum)", table).fit().vif()
+
+
 def test_score_test_beside_many_levels():
     extra = DATA[["x"]] ** 2
     with coded(20):
         found = MODELS["Logit"]().score_test(exog_extra=extra)
     assert_allclose(found[:2], MODELS["Logit"]().score_test(exog_extra=extra)[:2], **CLOSE)
+
+
+def test_messages_about_many_levels_are_short():
+    data = table(levels=60)
+    data["size"] = data.groupby("g").x.transform("mean")
+    with pytest.warns(CollinearityWarning) as seen:
+        res = Logit.from_formula("y ~ x + g + size", data).fit()
+    words = '"size" = a number for each level of g, within which it is constant'
+    assert words in str(seen[0].message)
+    assert words in " ".join(str(res.summary()).split())
+    with pytest.raises(ValueError, match=r'"g00" is the base level of g, whose effect is 0'):
+        res.t_test("g[T.g00] = 0")
+    for refused in (
+        lambda: res.t_test("nothing = 0"),
+        lambda: res.t_test({"nothing": 0}),
+        lambda: res.nonlinear_test("exp(nothing) = 1"),
+        lambda: res.model.fit(start_params=[1.0]),
+        lambda: res.model.fit(start_params=pd.Series({"nothing": 1.0})),
+        lambda: res.model.fit_regularized(alpha=np.ones(3)),
+    ):
+        with pytest.raises(ValueError, match="and 54 more"):
+            refused()

@@ -17,9 +17,12 @@ from scipy.linalg import block_diag
 from scipy.sparse.linalg import splu
 
 from glmclf.caching import cached_property
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone
 from glmclf.core.separation.deadline import Deadline
+
+RAYS_AT_ONCE = 64  # rays that are expanded at once
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class SimplicialCone:
     scale: ndarray
 
     noise = rounding = ROUNDED_SHARE_OF_TERMS
+    still = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
     def direction(self) -> ndarray:
@@ -108,6 +112,14 @@ class SimplicialCone:
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ abs(self.rays))] = 0.0  # parameters of one regressor
         return replace(self, rays=sparse.csc_array(moved))
 
+    def led_back(self, basis: DesignBasis) -> SimplicialCone:
+        """The cone of the parameters of X, from one of those in a basis of columns for each level."""
+        starts = range(0, max(1, self.rays.shape[1]), RAYS_AT_ONCE)
+        parts = [led_back(self.rays[:, i : i + RAYS_AT_ONCE].toarray(), basis) for i in starts]
+        rays, scale = sparse.hstack([sparse.csc_array(part) for part in parts]), np.empty(len(basis))
+        scale[basis.places(np.arange(len(basis)))] = self.scale
+        return replace(self, rays=sparse.csc_array(rays), scale=scale)
+
     def widened(self, coordinates: Coordinates) -> SimplicialCone:
         """A cone of the parameters that are left as one of all."""
         places = sparse.csr_array(
@@ -155,8 +167,6 @@ class ProductCone:
     simplicial: SimplicialCone
     others: tuple[RecessionCone, ...]
 
-    rounding = ROUNDED_SHARE_OF_TERMS
-
     @property
     def _parts(self) -> list[Any]:
         rays = self.simplicial.rays
@@ -171,6 +181,17 @@ class ProductCone:
     def noise(self) -> float:
         """Rounding of the facets."""
         return max(part.noise for part in self._parts)
+
+    @property
+    def still(self) -> tuple[float, float]:
+        """Shares of its terms up to which a combination of the parameters is not moved, and from which it is."""
+        low, high = (max(shares) for shares in zip(*(part.still for part in self._parts), strict=True))
+        return low, high
+
+    @property
+    def rounding(self) -> float:
+        """Share of the lengths of x and d below which x'd is 0 for a row of the fit."""
+        return self.still[1]
 
     @property
     def direction(self) -> ndarray:
@@ -230,6 +251,11 @@ class ProductCone:
         """The recession cone of the parameters A theta, a linear map of those of this cone."""
         return ProductCone(self.simplicial.mapped(A), tuple(part.mapped(A) for part in self.others))
 
+    def led_back(self, basis: DesignBasis) -> ProductCone:
+        """The cone of the parameters of X, from one of those in a basis of columns for each level."""
+        others = tuple(replace(part, basis=led_back(part.basis, basis)) for part in self.others)
+        return ProductCone(self.simplicial.led_back(basis), others)
+
     def widened(self, coordinates: Coordinates) -> ProductCone:
         """A cone of the parameters that are left as one of all."""
         return ProductCone(self.simplicial.widened(coordinates), tuple(c.widened(coordinates) for c in self.others))
@@ -251,6 +277,13 @@ class ProductCone:
     def without(self, held: ndarray, theta: ndarray) -> ndarray:
         """Parameters with the same predictors on the rows that no direction moves, and zeros for those `held`."""
         return self._span.without(held, theta)
+
+
+def led_back(directions: ndarray, basis: DesignBasis) -> ndarray:
+    """Directions (p, r) in a basis as such of the parameters of X, exactly 0 where they are so but for rounding."""
+    out, size = basis.back(directions), np.sqrt(basis.back_squares(directions**2))
+    out[np.abs(out) <= 1e-9 * size] = 0.0
+    return out
 
 
 def _of_any(signs: list[ndarray]) -> ndarray:

@@ -290,6 +290,7 @@ class _ManyLevels:
 
 class _ManyDeviations(_ManyLevels):
     def code_with_intercept(self, levels: Any) -> Any:
+        _check_held(len(levels), "sum coding without an intercept")
         return self._contrast.code_with_intercept(levels)
 
 
@@ -314,12 +315,19 @@ def _held(contrast: Any, levels: Any) -> Any:
         known.check(levels)
     if type(known) in (Treatment, BaseLevel):
         return _ManyLevels(known)
-    if 8 * len(levels) ** 2 > MAX_DENSE_BYTES:
+    if type(known) is Sum:
+        return _ManyDeviations(known)
+    _check_held(len(levels), "another coding than treatment or sum coding")
+    return contrast
+
+
+def _check_held(L: int, what: str) -> None:
+    """Raise ValueError for a coding of so many levels that its matrix takes gigabytes."""
+    if 8 * L * L > MAX_DENSE_BYTES:
         raise ValueError(
-            f"a coding of {len(levels):,} levels other than treatment coding would take "
-            f"{8e-9 * len(levels) ** 2:.1f} GB: use C(...) without another coding"
+            f"{what} of {L:,} levels would take a matrix of {8e-9 * L * L:.1f} GB: use C(...) without another coding, "
+            "or C(..., Sum) beside an intercept"
         )
-    return _ManyDeviations(known) if type(known) is Sum else contrast
 
 
 def coding_of(matrix: Any) -> Any:

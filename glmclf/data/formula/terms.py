@@ -102,6 +102,30 @@ class Subterm(NamedTuple):
         return True
 
 
+def margins(subterms: list[Subterm], widths: Mapping[str, int]) -> list[ndarray | None]:
+    """Places in X, for each subterm with deviations of a factor of many levels, of the columns of the subterm that is
+    like it but for the factor; None for others, and where there is no such subterm."""
+    starts = np.cumsum([0, *(s.size(widths) for s in subterms)]).tolist()
+    return [_margin(s, subterms, starts, widths) for s in subterms]
+
+
+def _margin(s: Subterm, subterms: list[Subterm], starts: list[int], widths: Mapping[str, int]) -> ndarray | None:
+    for code, coding in s.contrasts.items():
+        if isinstance(coding, LevelCoding) and coding.opposite is not None and s._coded() == {code}:
+            rest = tuple(c for c in s.factors if c != code)
+            for other, start in zip(subterms, starts, strict=False):
+                if other.factors == rest and all(_same(other.contrasts[c], s.contrasts[c]) for c in other.contrasts):
+                    return np.arange(start, start + other.size(widths))
+    return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two codings of a factor are the same."""
+    if isinstance(a, LevelCoding) or isinstance(b, LevelCoding):
+        return type(a) is type(b) and all(np.array_equal(x, vars(b)[name]) for name, x in vars(a).items())
+    return np.array_equal(a, b)
+
+
 def _rows_of(coding: Any, codes: ndarray) -> ndarray:
     """Rows of the coding of cells, (n, width)."""
     if not isinstance(coding, LevelCoding):

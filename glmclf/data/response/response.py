@@ -21,6 +21,12 @@ from glmclf.errors import DataError
 MAX_COUNTED_NUMBERS = 20  # distinct numbers of a response that are counted
 
 
+def plain(level: Any) -> Any:
+    """A label as Python prints it, whole floats without their point."""
+    level = level.item() if hasattr(level, "item") else level
+    return int(level) if isinstance(level, float) and level.is_integer() else level
+
+
 class Response:
     """Base class of responses: labels of places among the levels, and the places or counts of more rows."""
 
@@ -53,6 +59,11 @@ class Response:
             labels = labels.astype(object) if some and not self._has_room_for_missing else labels
             return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
         return labels.take(codes, allow_fill=bool(some))
+
+    def series(self, codes: Any, index: pd.Index, missing: Any = None) -> pd.Series:
+        """Labels as a Series, of objects where they are; see `decode`."""
+        labels = self.decode(codes, missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
 
     def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
         """The response of more rows as `y` and `trials`, by the levels of this one.
@@ -93,6 +104,10 @@ class Response:
     def _of_places(self, found: ndarray) -> ndarray:
         """Fractions, or places among the levels, as `y` has them."""
         return found
+
+    def called(self, level: Any) -> str:
+        """What a probability is of: the level as Python prints it, or the column of successes or of fractions."""
+        return repr(plain(level))
 
     def without_rows(self: Any) -> Any:
         """The labels alone, for predictions."""
@@ -223,10 +238,13 @@ class BinaryResponse(Response):
             return f"successes of {self.name}"
         if self.kind == "fraction":
             return f"mean of {self.name}, a fraction"
-        event = self.event
-        if isinstance(event, float) and event.is_integer():
-            event = int(event)
-        return f"P({self.name} = {event!r})"
+        return f"P({self.name} = {self.called(self.event)})"
+
+    def called(self, level: Any) -> str:
+        """What a probability is of: the column of successes, that of fractions, or the level as Python prints it."""
+        if self.kind == "counts":
+            return self.count_names[0]
+        return self.name if self.kind == "fraction" else super().called(level)
 
     @property
     def count_names(self) -> list[str]:
@@ -294,9 +312,7 @@ class MultinomialResponse(Response):
         return [self.levels[base], *self.levels[:base], *self.levels[base + 1 :]]
 
     @classmethod
-    def build(
-        cls, names: str | Sequence[str], values: Any, reference: Any = None
-    ) -> MultinomialResponse:
+    def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
         """Code the left side of a model on complete rows.
 
         Parameters

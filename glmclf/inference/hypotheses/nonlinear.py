@@ -11,6 +11,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import expit, logit, ndtr, ndtri
 
+from glmclf.checks import known_names
 from glmclf.core.numerics.partials import PARTIALS
 
 NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?", re.IGNORECASE)
@@ -133,7 +134,7 @@ def functions(text: str, names: Sequence[str], theta: ndarray) -> list[Nonlinear
             raise ValueError(f"{words!r} has more than one =: write one equation after the other, with commas")
         (a, da), (b, db) = sides if sides[0].gradient is not None else reversed(sides)
         if da is None:
-            raise ValueError(f"{words!r} holds no parameter; the parameters are {list(names)}")
+            raise ValueError(f"{words!r} holds no parameter; the parameters are {known_names(names)}")
         value, null, gradient = (a, b, da) if db is None else (a - b, 0.0, da - db)
         if not gradient.any():
             raise ValueError(f"{words!r} does not depend on any parameter, to first order at the estimate")
@@ -149,7 +150,7 @@ def _coded(text: str, names: Sequence[str]) -> str:
         found = match.group(0)
         name = found if found in places else found[1:-1] if found[0] in "\"'`" else found
         if name not in places:
-            raise ValueError(f"{name!r} is no parameter; the parameters are {list(names)}")
+            raise ValueError(f"{name!r} is no parameter; the parameters are {known_names(names)}")
         return places[name]
 
     # a name that could be read as a number, or as signs alone, needs its quotes
@@ -184,7 +185,7 @@ def _split(code: str, sign: str) -> list[str]:
 def _evaluated(code: str, names: Sequence[str], theta: ndarray) -> Differentiated:
     words = _named(code.strip(), names)
     if not words:
-        raise ValueError(f"an expression is empty; the parameters are {list(names)}")
+        raise ValueError(f"an expression is empty; the parameters are {known_names(names)}")
     try:
         tree = ast.parse(code.strip(), mode="eval").body
         if sum(1 for _ in ast.walk(tree)) > 10_000:  # whatever limit a process sets for recursion
@@ -193,7 +194,7 @@ def _evaluated(code: str, names: Sequence[str], theta: ndarray) -> Differentiate
             return Walk(names, theta).of(tree)
     except SyntaxError:
         raise ValueError(
-            f"{words!r} cannot be read. The parameters are {list(names)}; quote such as hold signs"
+            f"{words!r} cannot be read. The parameters are {known_names(names)}; quote such as hold signs"
         ) from None
     except (RecursionError, MemoryError):
         raise ValueError(f"{words[:60]!r}... is too deeply nested") from None
@@ -228,13 +229,13 @@ class Walk:
             return self._call(node)
         raise ValueError(
             f"{self._words(node)!r} is not understood: there are + - * / **, brackets, numbers, "
-            f"{', '.join(TERM_FUNCTIONS)}, and the parameters {list(self.names)}; quote such as hold signs"
+            f"{', '.join(TERM_FUNCTIONS)}, and the parameters {known_names(self.names)}; quote such as hold signs"
         )
 
     def _parameter(self, node: ast.Name) -> Differentiated:
         match = PLACE.fullmatch(node.id)
         if match is None or int(match.group(1)) >= len(self.names):
-            raise ValueError(f"{node.id!r} is no parameter; the parameters are {list(self.names)}")
+            raise ValueError(f"{node.id!r} is no parameter; the parameters are {known_names(self.names)}")
         i = int(match.group(1))
         if not np.isfinite(self.theta[i]):
             raise ValueError(f"the estimate of {self.names[i]!r} is {self.theta[i]}: a function of it has no test")

@@ -20,7 +20,7 @@ def design_factor(blocks: Blocks) -> Any:
     levels = of_levels(blocks)
     if levels is not None:
         means = None if levels.constant_column is None else constant_centring(blocks)
-        return blocks.sum(lambda X, times: (X if means is None else means.centred(X)).gram(times))
+        return blocks.sum(lambda X, times: (X if means is None else means.columns(X)).gram(times))
     R: Any = None
     for X, times in blocks:
         A = X.toarray() * np.sqrt(times)[:, None]

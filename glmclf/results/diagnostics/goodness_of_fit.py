@@ -67,7 +67,7 @@ class Estimated(NamedTuple):
         T with T T' its inverse information; beside many levels the information itself, factored.
     kept : (d,) integer ndarray or None
         Parameters that the factor is of; None where it is of all.
-    basis : (k, k) ndarray, LevelCentring or None
+    basis : (k, k) ndarray, DesignBasis or None
         Basis of the coordinates, as in `core`'s `Estimate`.
     free : (p, d) ndarray or None
         Directions that were estimated, one a parameter of the model without the others; None where all were.
@@ -183,8 +183,8 @@ def by_groups(res: Any, seen: RiskRows, df: int, groups: int) -> tuple[float, in
 
 def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, MomentTest]:
     """Tests by moments of the rows that separation does not decide; NaN, with a warning, without such rows."""
-    names = moment_names(res) if wanted is None else wanted
     estimate = estimated_rows(res)
+    names = moment_names(res, estimate) if wanted is None else wanted
     if estimate is None:
         found = dict.fromkeys(names, MomentTest(np.nan, 0, np.nan))
         why = f"{res.separation}"
@@ -205,13 +205,13 @@ def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, Mom
     return found
 
 
-def moment_names(res: Any) -> list[str]:
+def moment_names(res: Any, estimate: Estimated | None) -> list[str]:
     """Tests by moments that the model has."""
     k, q = len(res._state.columns), res.model._likelihood.n_eta
     n, without = moment_tests.n_indicators(k, q, False), ""
     if res._state.estimate.constraints:
         n = moment_tests.n_indicators(finite_parameters(res), 1, False)
-    elif (levels := of_levels(res.model._rows.blocks())) is not None:
+    elif estimate is not None and (levels := of_levels(estimate.objective.blocks)) is not None:
         n, without = moment_tests.n_indicators(len(levels.layout.border), q, False), WITHOUT_LEVELS
     elif not res._state.estimate.is_finite:
         n = moment_tests.n_indicators(finite_parameters(res), 1, False)
@@ -250,11 +250,12 @@ def _moments_without_levels(estimate: Estimated, diagonal: bool) -> tuple[Any, i
     """Moments of the information matrix in the parameters that are not of the factor of many levels."""
     objective, basis = estimate.objective, estimate.basis
     levels, q = of_levels(objective.blocks), objective.likelihood.n_eta
+    centred = None if basis is None else basis.undone
     assert levels is not None
     border, k = levels.layout.border, levels.shape[1]
 
     def columns(X: Any) -> ndarray:
-        return (X if basis is None else basis.undone.centred(X)).border.toarray()
+        return (X if centred is None else centred.columns(X)).border.toarray()
 
     if estimate.kept is None:
         unit = None if diagonal else moment_tests.orthogonal(objective, columns)
@@ -275,7 +276,7 @@ def estimated_rows(res: Any) -> Estimated | None:
 @singledispatch
 def _estimated(found: Estimate, res: Any) -> Estimated | None:
     """`estimated_rows` of an estimate of some kind."""
-    objective, theta, evaluation, basis = _at_the_estimate(res)
+    objective, theta, evaluation, basis = at_the_estimate(res)
     return Estimated(objective, theta, _root(evaluation.factor), None, basis, None, res._state.places)
 
 
@@ -285,7 +286,7 @@ def _root(factor: Any) -> Any:
 
 @_estimated.register
 def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
-    objective, theta, evaluation, basis = _at_the_estimate(res)
+    objective, theta, evaluation, basis = at_the_estimate(res)
     free = into_basis(basis, free_directions(found.constraint.R))
     root = root_within(found.constraint.Q, evaluation.information)
     return Estimated(objective, theta, root, None, basis, free, res._state.places)
@@ -317,7 +318,7 @@ def check_coordinates(estimate: Estimated) -> None:
         )
 
 
-def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
+def at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
     """The objective, the estimate, the evaluation there with the expected information, and the basis."""
     objective, narrow = res._objective(), res._state.narrow_centred
     evaluation = narrow.fit.evaluation if objective.canonical else objective(narrow.fit.theta, True)

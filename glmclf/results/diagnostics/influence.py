@@ -30,6 +30,7 @@ from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.results.diagnostics.goodness_of_fit import (
     Estimated,
+    at_the_estimate,
     check_coordinates,
     estimated_rows,
     pattern_numbers,
@@ -74,9 +75,8 @@ def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | Non
 
 def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, Evaluation]:
     """The objective, of patterns if asked for, the estimate, and the evaluation there with the expected information."""
-    objective, fit = res._objective(), res._state.narrow_centred.fit
-    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-    return objective if pattern is None else of_patterns(objective, pattern), fit.theta, evaluation
+    objective, theta, evaluation, _ = at_the_estimate(res)
+    return objective if pattern is None else of_patterns(objective, pattern), theta, evaluation
 
 
 @_influences.register

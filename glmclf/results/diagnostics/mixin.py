@@ -165,8 +165,7 @@ class Diagnostics:
         Raises
         ------
         ValueError
-            A pseudo-likelihood, or a fit that did not converge; without `diagonal` more than 99 parameters, with it more
-            than 5,000.
+            A pseudo-likelihood, or a fit that did not converge; more than 99 parameters, with `diagonal` 5,000.
 
         Warns
         -----

@@ -11,7 +11,7 @@ from scipy.linalg import qr
 
 from glmclf.checks import check_choice
 from glmclf.core.design.arrow import of_levels
-from glmclf.core.design.centring import constant_centring
+from glmclf.core.design.centring import LevelCentring, constant_centring
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import triangular_inverse
 from glmclf.core.numerics.arrow import ArrowMatrix
@@ -52,12 +52,13 @@ def vif(res: Any, of: str, by: str) -> pd.DataFrame:
 
 
 def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
-    """Groups of columns by label: by term, or one each."""
+    """Groups of columns by label, without the constant: by term, or one each."""
     names = res.model.exog_names
+    others = np.setdiff1d(np.arange(len(names)), [] if constant is None else [constant])
     if by == "column":
-        return {name: np.array([j]) for j, name in enumerate(names) if j != constant}
+        return {names[j]: np.array([j]) for j in others}
     terms = {name: np.arange(len(names))[part] for name, part in res.model._design.terms.items()}
-    return {name: c for name, c in terms.items() if not (len(c) == 1 and c[0] == constant)}
+    return {name: np.intersect1d(c, others) for name, c in terms.items() if np.isin(c, others).any()}
 
 
 def information_factor(res: Any) -> tuple[Any, ndarray]:
@@ -69,13 +70,16 @@ def information_factor(res: Any) -> tuple[Any, ndarray]:
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None:
-        raise NotImplementedError(
-            f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
-        )
+        raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")')
     check_coordinates(estimate)
+    if getattr(getattr((res._origin or res)._state.estimate, "limit", None), "recoding", None) is not None:
+        raise NotImplementedError(
+            f'vif(of="information") of a separated fit ({res.separation}) with sum coding of many levels: use '
+            'treatment coding, or vif(of="design")'
+        )
     basis, q = estimate.basis, res.model._likelihood.n_eta
     many = not isinstance(estimate.root, ndarray)
-    if many and _nothing_held_otherwise(res):
+    if many and (basis is None or isinstance(basis, LevelCentring)) and _nothing_held_otherwise(res):
         M = estimate.root.matrix if basis is None else _about_overall_means(estimate)
         if basis is None or M.factor().exceeds(MIN_KEPT):
             return M, estimate.places

@@ -721,16 +721,12 @@ class DiscriminantResults(GenerativeResults):
         law = {name: getattr(f.law, name) for name in Gaussian.__dataclass_fields__ if name != "dispersions"}
         law["dispersions"] = [{"kind": d.kind, "root": d.root, "n": d.n} for d in f.law.dispersions]
         return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
+            **super()._as_dict(),
             "law": law,
             "moments": {name: a for name, a in stored_fields(moments).items() if a is not None},
             "factors": f.factors,
-            "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,
             "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
-            "facts": {name: getattr(self, name) for name in self._facts},
         }
 
     @classmethod

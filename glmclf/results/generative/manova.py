@@ -9,9 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.gaussian.fit import (
-    Gaussian,
-)
+from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative.means import FeatureTest, Manova

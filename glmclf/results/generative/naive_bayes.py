@@ -261,10 +261,7 @@ class NaiveBayesResults(GenerativeResults):
         parts = self._parts
         about_mean = parts.centred
         return LogitForm(
-            parts.logit_functions,
-            parts.logit_influence,
-            about_mean.coefficients(),
-            ClosedFormCovariance(about_mean),
+            parts.logit_functions, parts.logit_influence, about_mean.coefficients(), ClosedFormCovariance(about_mean)
         )
 
     @property
@@ -471,14 +468,7 @@ class NaiveBayesResults(GenerativeResults):
 
     # ------------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
-        return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
-            "statistics": record_as_dict(self._fit),
-            "covariance": self._cov.to_dict(self._group_names),
-            "facts": {name: getattr(self, name) for name in self._facts},
-        }
+        return {**super()._as_dict(), "statistics": record_as_dict(self._fit)}
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> NaiveBayesResults:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.checks import is_number, is_whole
+from glmclf.checks import is_number, is_whole, known_names
 from glmclf.inference.hypotheses import wald
 
 
@@ -71,11 +71,26 @@ def _of_base(hypothesis: Any, index: pd.Index | None, base: Any) -> str:
     return ""
 
 
+def _of_levels(hypothesis: Any, names: list[str]) -> str:
+    """Message about a level without a parameter of a factor that has some; "" without any."""
+    known = set(names)
+    factors = {name[: name.index("[T.")] for name in names if "[T." in name and name.endswith("]")}
+    for factor in sorted((code for code in factors if _occurs(f"{code}[T.", hypothesis)), key=len, reverse=True):
+        texts = [hypothesis] if isinstance(hypothesis, str) else hypothesis
+        for level in re.findall(rf"{re.escape(factor)}\[T\.([^\[\]]*)\]", " ".join(map(str, texts))):
+            if f"{factor}[T.{level}]" not in known:
+                return (
+                    f'. "{factor}[T.{level}]" is no parameter: "{level}" is the base level of {factor}, whose effect '
+                    "is 0, or no level of it"
+                )
+    return ""
+
+
 def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
     from patsy import DesignInfo, PatsyError
 
     if not hypothesis or (isinstance(hypothesis, str) and not hypothesis.strip()):
-        raise ValueError(f"the hypothesis is empty; the parameters are {names}")
+        raise ValueError(f"the hypothesis is empty; the parameters are {known_names(names)}")
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"the names {twice} stand for several parameters: use a matrix labelled like cov_params()")
@@ -89,11 +104,12 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
     except (PatsyError, IndexError) as error:
         try:  # placeholders for names with signs, as "ywhite-collar_educ"
             with np.errstate(all="ignore"):
-                coded = _coded(hypothesis, told)
+                coded = _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(told)})
                 parsed = DesignInfo([f"p{i}_" for i in range(len(told))]).linear_constraint(coded)
         except (PatsyError, IndexError):
             why = error if isinstance(error, PatsyError) else "one of the equations is empty"
-            raise ValueError(f"{hypothesis!r}: {why}. The parameters are {names}") from None
+            where = _of_levels(hypothesis, names) or f". The parameters are {known_names(names)}"
+            raise ValueError(f"{hypothesis!r}: {why}{where}") from None
     except RecursionError:
         raise ValueError(
             "the hypothesis has too many terms to be read from text: give it as a matrix R, a row an equation and a "
@@ -131,7 +147,7 @@ def _by_name(values: Mapping[Any, Any], names: list[str]) -> tuple[ndarray, ndar
     for row, (name, value) in enumerate(values.items()):
         whole = is_whole(name)
         if not (name in names or (whole and 0 <= name < len(names))):
-            raise ValueError(f"{name!r} of {dict(values)} is no parameter; the parameters are {names}")
+            raise ValueError(f"{name!r} of {dict(values)} is no parameter; the parameters are {known_names(names)}")
         if not is_number(value):
             raise ValueError(f"{name!r}: {value!r} is no number that the parameter can be")
         R[row, names.index(name) if name in names else name], q[row] = 1.0, value
@@ -142,10 +158,10 @@ def _check_kind(hypothesis: Any, names: list[str]) -> None:
     """Raise ValueError for an object of a type that no hypothesis has."""
     ways = f'strings as "{names[-1]} = 0", {{"{names[-1]}": 0}}, a matrix R, or (R, q)'
     if hypothesis is None or isinstance(hypothesis, (set, frozenset)) or hasattr(hypothesis, "__next__"):
-        raise ValueError(f"{hypothesis!r} is no hypothesis: give {ways}. The parameters are {names}")
+        raise ValueError(f"{hypothesis!r} is no hypothesis: give {ways}. The parameters are {known_names(names)}")
     if isinstance(hypothesis, (list, tuple)):
         if not len(hypothesis):
-            raise ValueError(f"the hypothesis is empty; the parameters are {names}")
+            raise ValueError(f"the hypothesis is empty; the parameters are {known_names(names)}")
         strings = sum(isinstance(part, str) for part in hypothesis)
         if 0 < strings < len(hypothesis):
             raise ValueError(f"{hypothesis!r} mixes strings with other things: give {ways}")
@@ -160,13 +176,8 @@ def _numbers(values: Any, names: list[str]) -> ndarray:
         return a.astype(float)
     except (TypeError, ValueError):
         raise ValueError(
-            f"the hypothesis {values!r} is no matrix of real numbers with a column for each of {names}"
+            f"the hypothesis {values!r} is no matrix of real numbers with a column for each of {known_names(names)}"
         ) from None
-
-
-def _coded(hypothesis, names: list[str]):
-    """Replace names in a hypothesis by placeholders, the longest name first."""
-    return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
 
 
 def _occurs(word: str, hypothesis: Any) -> bool:
@@ -193,13 +204,17 @@ def _by_label(R: pd.Series | pd.DataFrame, names: list[str], index: pd.Index | N
     table = R.to_frame().T if isinstance(R, pd.Series) else R
     if index is not None and isinstance(table.columns, pd.MultiIndex):
         if not table.columns.is_unique or set(table.columns) != set(index):
-            raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {list(index)}")
+            raise ValueError(_mislabelled(table, index))
         table = table[list(index)]
     elif not isinstance(table.columns, pd.RangeIndex):
         if not table.columns.is_unique or set(table.columns) != set(names):
-            raise ValueError(f"the hypothesis is labelled {list(table.columns)}; the parameters are {names}")
+            raise ValueError(_mislabelled(table, names))
         table = table[names]
     return _numbers(table.to_numpy(), names)
+
+
+def _mislabelled(table: pd.DataFrame, names: Any) -> str:
+    return f"the hypothesis is labelled {known_names(table.columns)}; the parameters are {known_names(names)}"
 
 
 def _all_strings(value: Any) -> bool:

@@ -39,11 +39,13 @@ class Calibration:
     """
 
     def __init__(
-        self, log_p: ndarray, outcomes: ObservedOutcomes, levels: list[Any], shown: list[int], bins: Any, method: str
-    ):
+        self, log_p: ndarray, outcomes: ObservedOutcomes, levels: list[Any], shown: dict[int, str], bins: Any,
+        method: str,
+    ):  # fmt: skip
         self._log_p, self._outcomes, self._levels = log_p, outcomes, levels
         self._shown, self._bins, self._method = shown, bins, method
         self.levels = [levels[k] for k in shown]
+        self._called = [*shown.values()]  # what the probability of each level is of, in plots
         self._p, self._scores = np.exp(log_p), calibration.log_odds(log_p)
         self._code = {k: calibration.bins_of(self._p[:, k], self._of(k), bins, method) for k in shown}
         score = calibration.brier_of_classes(self._p, outcomes)
@@ -281,4 +283,5 @@ def calibrated(res: Any, bins: Any, method: str, options: RowOptions) -> Calibra
     rows = scored_rows(res, options)
     levels = res._judged_levels
     shown = [res._event_place] if len(levels) == 2 else list(range(len(levels)))
-    return Calibration(rows.log_p, rows.outcomes, levels, shown, bins, method)
+    called = {k: res.model._response.called(levels[k]) for k in shown}
+    return Calibration(rows.log_p, rows.outcomes, levels, called, bins, method)

@@ -11,6 +11,7 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.checks import check_choice, is_number, true_or_false
 from glmclf.core.rows.asked import under_usual_errors
+from glmclf.data.response.response import plain
 from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy, roc
@@ -42,7 +43,10 @@ class RocCurve:
         Weighted observations.
     """
 
-    def __init__(self, score: ndarray, p: ndarray, outcomes: ObservedOutcomes, index: pd.Index | None, event: Any):
+    def __init__(
+        self, score: ndarray, p: ndarray, outcomes: ObservedOutcomes, index: pd.Index | None, event: Any, called: str
+    ):
+        self._called = called  # what the probability is of, in plots
         self.event, self._outcomes, self._index, self._p = event, outcomes, index, p
         self.n_other, self.n_event = (float(n) for n in outcomes.sizes)
         self._ranks = roc.ranks(score, outcomes)
@@ -244,7 +248,7 @@ class MulticlassRoc:
         self, scores: ndarray, p: ndarray, outcomes: ObservedOutcomes, index: pd.Index | None, levels: list[Any]
     ):
         self._curve = {
-            level: RocCurve(scores[:, k], p[:, k], outcomes.one_against_rest(k), index, level)
+            level: RocCurve(scores[:, k], p[:, k], outcomes.one_against_rest(k), index, level, repr(plain(level)))
             for k, level in enumerate(levels)
         }
         found = roc.hand_till(scores, outcomes)
@@ -339,9 +343,8 @@ def precision_recall(res: Any, event: Any, options: RowOptions) -> PrecisionReca
 
 
 def _curve(res: Any, rows: ScoredRows, k: int) -> RocCurve:
-    outcomes = rows.of(k)
+    outcomes, level = rows.of(k), res._judged_levels[k]
     if not (outcomes.sizes > 0).all():
-        level = res._judged_levels[k]
         only = f"all {len(rows.p)} are" if outcomes.sizes[1] > 0 else "none is"
         raise DataError(f"a curve needs rows of {level!r} and others; of the rows judged {only} {level!r}")
-    return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, res._judged_levels[k])
+    return RocCurve(rows.scores[:, k], rows.p[:, k], outcomes, rows.index, level, res.model._response.called(level))

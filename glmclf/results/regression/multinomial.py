@@ -21,7 +21,6 @@ from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
-from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
@@ -429,10 +428,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
             return self._by_level(values, index)
-        p = values
-        missing = np.isnan(p).any(axis=1)
-        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
-        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        missing = np.isnan(values).any(axis=1)
+        return self.model._response.series(np.nan_to_num(values).argmax(axis=1), index, missing)
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
@@ -502,7 +499,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
         size = X.block_size if isinstance(X, FactorColumns) else rows_at_once(X)
-        parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are infinite, or near the largest
+            parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if priors is not None:
@@ -530,10 +528,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
         n, k = X.shape
         q = len(self._cov.matrix) // k
-        if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
-            levels, slots = X.layout.slots.shape
-            if self._cov.matrix.layout.slots.shape == (levels, q * slots):
-                return X.forms(self._cov.matrix, q)
+        if isinstance(X, ArrowColumns) and X.fits(self._cov.matrix, q):
+            return X.forms(self._cov.matrix, q)
         V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
         if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
             A = X.toarray()

@@ -339,20 +339,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     # ------------------------------------------------------------------------------------------- covariance
     def _set_covariance(self, cov_type: str, keywords) -> None:
         found = self._state.centred
-        self._state = self._state.with_covariance(
-            *self.model._covariance(found, self._objective(), cov_type, keywords)
-        )
+        self._state = self._state.with_covariance(*self.model._covariance(found, self._objective(), cov_type, keywords))
         if self._state.estimate.constraints:
             self.__dict__["_keywords"] = keywords
 
     # ------------------------------------------------------------------------------------------- for the summary
     def _fit_header(self) -> list[tuple[str, str]]:
         n = self.mle_retvals["iterations"]
-        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
-        if self._group_names:
-            pairs = zip(self._group_names, self._cov.clusters, strict=True)
-            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return [*facts, *self._state.facts]
+        solver = ("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")
+        return [solver, *super()._fit_header(), *self._state.facts]
 
     def _notes(self) -> list[str]:
         """Notes of the summary."""
@@ -418,15 +413,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if fit["reduction"] is not None:
             null = self._null_maximised
             fit["reduction"]["null"] = None if np.isnan(null) else null
-        return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
-            "fit": fit,
-            "covariance": self._cov.to_dict(self._group_names),
-            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._remembered},
-            **self._state.estimate.to_dict_beside(),
-        }
+        return {**super()._as_dict(), "fit": fit, **self._state.estimate.to_dict_beside()}
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:

@@ -25,6 +25,8 @@ RULE_WIDTH = 78
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # of what spreadsheets evaluate
 SHOWN_NUMBER = r"[-+]?((\d[\d,]*\.?\d*|\.\d+)(e[-+]?\d+)?|inf|nan)"
 PLAIN_NUMBER = re.compile(rf"({SHOWN_NUMBER}|[-+])?\s*[*%]*( \({SHOWN_NUMBER}\))?", re.I)  # a lone sign, too
+# what Markdown may read as a mark; not _ within a word, * and ~ between spaces, and < that opens no tag
+MARKDOWN_MARK = re.compile(r"(?<=[^\W_])_+(?=[^\W_])|(?<= )[*~]+(?= )|<(?![A-Za-z/!?])|([\\`*_{}<|~$^@])")
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -66,7 +68,7 @@ def latex(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Text without markup in the Markdown of GitHub, Pandoc, Quarto and knitr: no tags, links, entities, shortcodes."""
-    text = re.sub(r"([\\`*_{}<|~$^@])", r"\\\1", text)
+    text = MARKDOWN_MARK.sub(lambda m: f"\\{m[1]}" if m[1] else m[0], text)
     text = re.sub(r"&(?=#?\w+;)", r"\\&", text)
     text = re.sub(r"\\`(?=r[ #])", "&#96;", text)  # knitr runs `r code` whatever is before the backtick
     # a closed bracket may refer to a heading; intervals and patsy's [T.level] do not, and read better as they are

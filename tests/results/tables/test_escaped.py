@@ -2,8 +2,11 @@
 
 import csv
 import io
+import json
 import pickle
 import re
+import shutil
+import subprocess
 import unicodedata
 
 import numpy as np
@@ -13,7 +16,7 @@ import pytest
 import glmclf
 from glmclf import LDA, Logit, MNLogit, NaiveBayes
 from glmclf.errors import DataError, DataWarning, SingularCovarianceError, escaped, warn
-from glmclf.results.tables.render import in_csv
+from glmclf.results.tables.render import in_csv, markdown
 
 ESCAPE, TURN, C1, BREAK = "\x1b[2J", "\u202e", "\x9b31m", "a\nb"
 WORST = ESCAPE + TURN + C1
@@ -22,6 +25,23 @@ WORST = ESCAPE + TURN + C1
 def commands(text):
     """Characters of a text that are more than ink, but for line ends."""
     return [c for c in text if c != "\n" and (unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in "\u202e\u2066")]
+
+
+USUAL = ["x_1", "bill_length_mm", "a__b", "I(x ** 2)", "I(age < 5)", "p <0.001", "y ~ x_1 + z", "C(g)[T.b_1]", "é_1"]
+MARKED = ["_x", "x_", "__a__", "*a*", "2*a*3", "~a~", "<b>", "x<y>", "</p>", "<!-- a", "a _b_ c", "(_a_)", "$x_$"]
+
+
+@pytest.mark.parametrize("name", USUAL + MARKED)
+def test_names_in_markdown(name):
+    """Usual names are as they are, and Pandoc reads all of them as text."""
+    text = markdown(name)
+    assert (text == name) == (name in USUAL)
+    if shutil.which("pandoc"):
+        for form in ("markdown-smart", "gfm", "commonmark"):
+            call = ["pandoc", "-f", form, "-t", "json"]
+            run = subprocess.run(call, input=f"({text}) {text}", capture_output=True, text=True, check=True)
+            (block,) = json.loads(run.stdout)["blocks"]
+            assert "".join(" " if node["t"] == "Space" else node["c"] for node in block["c"]) == f"({name}) {name}"
 
 
 @pytest.fixture(scope="module")
