@@ -338,8 +338,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _estimate(self, blocks: Blocks, moments: ClassMoments) -> GaussianFit:
         o = self._options
         kind, pooled = o["covariance"], self._pooled
-        options: dict[str, Any] = {"divisor": o["divisor"], "prior_smoothing": o["prior_smoothing"]}
-        options["priors"] = None if o["priors"] is None else np.array(o["priors"])
+        options: dict[str, Any] = {"divisor": o["divisor"], **self._prior_options}
         if not self._frequency:
             options["rows"] = np.array(self._row_counts)
         if self._regularised(o):

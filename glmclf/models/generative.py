@@ -104,6 +104,15 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         checked["prior_smoothing"] = smoothing
         return checked
 
+    @property
+    def _prior_options(self) -> dict[str, Any]:
+        """Options of the priors in the form in which fits take them."""
+        priors = self._options["priors"]
+        return {
+            "priors": None if priors is None else np.array(priors),
+            "prior_smoothing": self._options["prior_smoothing"],
+        }
+
     def _prior_array(self, priors, observed: ndarray | None = None) -> ndarray | None:
         """Probabilities of the classes, the reference first, from the priors that a user gives by level."""
         if priors is None:

@@ -11,8 +11,9 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import as_frame
 from glmclf.plots import layout, marks
+from glmclf.results.performance.options import RowOptions
 from glmclf.results.performance.report import predicted_classes
-from glmclf.results.performance.rows import RowOptions, scored_rows
+from glmclf.results.performance.rows import scored_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

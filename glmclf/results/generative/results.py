@@ -38,7 +38,7 @@ from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import with_notes
 
 if TYPE_CHECKING:
-    from glmclf.results.performance.rows import RowOptions
+    from glmclf.results.performance.options import RowOptions
     from glmclf.results.tables.render import Summary
 
 ROBUST = {
@@ -462,8 +462,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         if names is not None:
             labels = np.array([*names, np.nan], dtype=object)[np.where(missing, len(names), choice)]
             return pd.Series(labels, index=index, dtype=object)
-        labels = self.model._response.decode(np.where(missing, 0, choice), missing)
-        return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
+        return self.model._response.series(choice, index, missing)
 
     @requires()
     def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
