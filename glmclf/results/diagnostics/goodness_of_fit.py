@@ -15,7 +15,7 @@ from glmclf.core.design.arrow import of_levels
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.fit.restricted import Restricted
+from glmclf.core.fit.restricted import Restricted, Selected
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.numerics.arrow import ArrowFactor, check_dense
 from glmclf.core.numerics.ties import tied_codes
@@ -303,7 +303,7 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
     if not isinstance(objective, Restricted):
         return Estimated(objective, theta, _root(objective(theta, True).factor), None, basis, None, found.kept)
     factor, inner, whole = objective(theta, True).factor, objective.objective, objective.theta(theta)
-    if isinstance(factor, ArrowFactor):
+    if isinstance(factor, ArrowFactor) and isinstance(objective, Selected):
         return Estimated(inner, whole, factor, objective.kept, found.limit.whole_basis, None, found.kept)
     free = objective.free if basis is None else objective.free @ basis
     return Estimated(inner, whole, objective.free @ factor.root, None, None, free, found.kept)

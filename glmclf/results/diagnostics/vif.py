@@ -96,7 +96,8 @@ def information_factor(res: Any) -> tuple[Any, ndarray]:
 def _about_overall_means(estimate: Estimated) -> Any:
     """Information in columns less their means over all rows, of an estimate in such as are less those by level."""
     objective, theta = estimate.objective.rotated(estimate.basis.undone), estimate.basis.back(estimate.theta)
-    if of_levels(objective.blocks).constant_column is not None:
+    levels: Any = of_levels(objective.blocks)
+    if levels.constant_column is not None:
         means = constant_centring(objective.blocks)
         objective, theta = objective.rotated(means), means.into(theta)
     return objective(theta, True).information
