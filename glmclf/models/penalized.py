@@ -356,8 +356,8 @@ class Regularization(Inputs):
             usual = self._usual(places, shift)
             problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
             fit = self._solved(problem, None if start is None else start[places] + shift, usual)
-            found = self._finished(problem, fit)
             self._check_free(wanted, fit, problem, columns, usual)
+            found = self._finished(problem, fit)
             found = self._refitted(problem, fit, found, columns) if refit else found
             if not found.fit.evaluation.dear:
                 _ = found.fit.evaluation.information  # formed while the rows are there
@@ -509,8 +509,8 @@ class Regularization(Inputs):
                 part = problem.scaled(a)
                 first = None if start is None else start[places] + shift
                 fit = self._solved(part, first, theta) if c is None else part.solve(c)
-                c, found = fit.theta, self._finished(part, fit)
                 self._check_free(wanted, fit, part, columns, theta)
+                c, found = fit.theta, self._finished(part, fit)
                 fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
