@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.checks import MAX_NAMES, check_choice, known_names
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.sparse import Sparse
@@ -489,7 +490,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
                 limit = self._limit(found, objective, coordinates, method, separation, options)
             if limit is None:
                 self._verify(found, objective, coordinates, method)
-                self._warn_of_levels(found.fit.evaluation, coordinates)
+                self._warn_of_levels(found, coordinates)
             else:
                 check_converged(replace(limit.fit, iterations=limit.inner.fit.iterations), method, objective.unit)
             if flic:
@@ -608,9 +609,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             return found
         return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
 
-    def _limit(
-        self, found: Estimate, objective, coordinates, method, separation, options
-    ) -> LimitEstimate | None:
+    def _limit(self, found: Estimate, objective, coordinates, method, separation, options) -> LimitEstimate | None:
         """Limit estimate of a separated response; None where the estimate is finite."""
         if not found.vanished and found.fit.message == "converged":
             return None
@@ -686,9 +685,10 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             )
         check_converged(fit, method, objective.unit)
 
-    def _warn_of_levels(self, e: Any, coordinates: Coordinates) -> None:
+    def _warn_of_levels(self, found: Estimate, coordinates: Coordinates) -> None:
         """Warn of columns of which so little is left beside a factor of many levels that their standard errors lose
         digits: the variance of what is left is a difference."""
+        e: Any = found.fit.evaluation
         if e.dear or not isinstance(e.information, ArrowMatrix):
             return
         shares, columns = e.factor.shares, coordinates.columns
@@ -696,6 +696,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
         few = np.flatnonzero(digits < MIN_DIGITS_OF_ERRORS)
         if len(few):
             places = e.information.layout.border[few] % len(columns)
+            places = found.basis.places(places) if isinstance(found.basis, DesignBasis) else places
             named = dict.fromkeys(self.exog_names[columns[j]] for j in places if columns[j] != self._constant_column())
             names = ", ".join(f'"{name}"' for name in named) or "the intercept"
             warn(

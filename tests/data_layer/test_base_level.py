@@ -68,5 +68,14 @@ def test_codings_of_very_many_levels():
     t = pd.DataFrame({"y": np.arange(34_000) % 2, "g": [f"v{i}" for i in range(17_000)] * 2})
     design = Logit.from_formula("y ~ C(g, base='v3')", t)._design
     assert design.xnames[:2] == ["Intercept", "C(g, base='v3')[T.v0]"] and len(design.xnames) == 17_000
-    with pytest.raises(FormulaError, match=r"17,000 levels other than treatment coding would take 2.3 GB"):
-        Logit.from_formula("y ~ C(g, Sum)", t)
+    with pytest.raises(FormulaError, match=r"17,000 levels would take a matrix of 2.3 GB"):
+        Logit.from_formula("y ~ C(g, Helmert)", t)
+    with pytest.raises(FormulaError, match=r"without an intercept of 17,000 levels"):
+        Logit.from_formula("y ~ 0 + C(g, Sum)", t)
+    assert len(Logit.from_formula("y ~ C(g, Sum)", t)._design.xnames) == 17_000
+
+
+def test_codings_that_are_not_finite():
+    t = pd.DataFrame({"y": np.arange(800) % 2, "g": np.arange(800) % 400})
+    with pytest.raises(FormulaError, match=r'"C\(g, Poly\)" cannot be coded: .* not finite'):
+        Logit.from_formula("y ~ C(g, Poly)", t)

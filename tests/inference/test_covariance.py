@@ -643,6 +643,7 @@ def test_a_negative_variance_is_said_in_every_model(model):
     V = getattr(found, "discriminant", found).cov_params()
     assert (np.diag(V) < 0).any()
     assert any("multiway covariance by a and b is not positive semi-definite" in str(w.message) for w in caught)
+    assert np.isnan(found.get_margeff().margeff_se).any(axis=None)  # and numpy warns of nothing
 
 
 # ----------------------------------------------------------------------------------------------------- time's order

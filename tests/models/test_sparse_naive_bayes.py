@@ -188,13 +188,16 @@ def test_missing_and_infinite_values():
     X = sparse.csr_array(COUNTS)
     X.data[3] = np.nan
     row = int(np.searchsorted(X.indptr, 3, side="right")) - 1
-    with pytest.raises(DataError, match='missing="drop" leaves such rows out'):
+    place = f'"x{X.indices[3] + 1}" .*row {row}'
+    with pytest.raises(DataError, match=place + '.*missing="drop" leaves such rows out'):
         NaiveBayes(Y, X, families="poisson")
     kept = np.arange(N) != row
     a = NaiveBayes(Y, X, families="poisson", missing="drop").fit()
     np.testing.assert_array_equal(a.params, NaiveBayes(Y[kept], X[kept], families="poisson").fit().params)
-    with pytest.raises(DataError, match="missing or infinite"):
+    with pytest.raises(DataError, match=place.replace(" .*", ".* is missing or infinite .*")):
         a.predict(X)
+    with pytest.raises(DataError, match="pass endog.toarray"):
+        NaiveBayes(sparse.csr_array(Y[:, None] == Y[0]), X, families="poisson")
     X.data[3] = np.inf
     with pytest.raises(DataError, match="is infinite in 1 of 90 rows"):
         NaiveBayes(Y, X, families="poisson")

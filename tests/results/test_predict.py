@@ -280,3 +280,28 @@ def test_an_offset_series_of_model_predict_is_matched_by_label(model):
     shuffled = t["off"].sample(frac=1, random_state=2)
     np.testing.assert_array_equal(res.model.predict(res.params, t, offset=shuffled), res.predict(t))
     np.testing.assert_array_equal(res.model.predict(res.params, offset=shuffled), res.model.predict(res.params))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("far", [np.inf, 1e308])
+def test_infinite_new_rows_have_the_limit(far):
+    """Slopes 0.5 and -0.5 beside a reference: towards either side one class is certain."""
+    x = np.tile([-1.0, 0.0, 1.0], 40)
+    k = np.repeat(["a", "b", "c"], 40)
+    k[:3], k[40:43], k[80:83] = ["a", "b", "c"], ["a", "b", "c"], ["a", "b", "c"]
+    x = x + np.where(k == "b", 0.5, np.where(k == "c", -0.5, 0.0))
+    res = glmclf.MNLogit(k, np.column_stack([np.ones(120), x])).fit()
+    assert res.params.loc["x1", "b"] > 0 > res.params.loc["x1", "c"]
+    found = res.predict(np.array([[1.0, far], [1.0, -far], [1.0, 0.0]])).to_numpy()
+    assert found[:2].tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    close(found[2].sum(), 1.0)
+    frame = res.get_prediction(np.array([[1.0, far]])).summary_frame()
+    assert frame.predicted.tolist() == [0.0, 1.0, 0.0]
+    both = glmclf.MNLogit(k, np.column_stack([np.ones(120), x]), reference="c").fit()
+    assert (both.params.loc["x1"] > 0).all()
+    assert np.isnan(both.predict(np.array([[1.0, np.inf]]))).all(axis=None)
+    y = (k == "b").astype(int)
+    for model in (glmclf.Logit, glmclf.Probit, glmclf.CLogLog):
+        one = model(y, np.column_stack([np.ones(120), x])).fit()
+        frame = one.get_prediction(np.array([[1.0, far]])).summary_frame()
+        assert frame.predicted.tolist() == [1.0] and frame.se.isna().all()

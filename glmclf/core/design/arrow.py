@@ -235,7 +235,7 @@ class ArrowColumns(FactorColumns):
         for piece, own in zip(self.pieces, self._mine, strict=True):
             width, numbers = len(piece.num), piece.numbers
             if own:
-                used = list(dict.fromkeys(piece.num.tolist()))
+                used = np.unique(piece.num)
                 if numbers is not None:
                     numbers = numbers.astype(float)
                     numbers[:, used] -= levels[:, s : s + len(used)][self.codes]
@@ -260,12 +260,7 @@ class ArrowColumns(FactorColumns):
         NotImplementedError
             It would take gigabytes: what needs rows of all columns is not to be had with so many levels.
         """
-        n, k = self.shape
-        if 8 * n * k > MAX_DENSE_BYTES:
-            raise NotImplementedError(
-                f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has "
-                "too many levels for it"
-            )
+        check_rows(*self.shape)
         return super().toarray()
 
     def _check_border(self) -> None:
@@ -324,9 +319,13 @@ class ArrowColumns(FactorColumns):
         ]
         return plain + self.border.coded
 
-    def fits(self, V: Any) -> bool:
-        """Whether a covariance has the levels of these columns, so that `form` takes rows without expanding them."""
-        return isinstance(V, BlocksPlusLowRank) and V.layout.slots.shape == self.layout.slots.shape
+    def fits(self, V: Any, q: int = 1) -> bool:
+        """Whether a covariance, of q equations, has the levels of these columns in their places but for some that it
+        lacks, so that `forms` takes rows without expanding them."""
+        if not isinstance(V, BlocksPlusLowRank):
+            return False
+        mine, its = self.layout.repeated(q).slots, V.layout.slots
+        return mine.shape == its.shape and bool(((mine == its) | (its < 0)).all())
 
     def form(self, M: Any) -> ndarray:
         """Quadratic form x' M x of each row, (n,), M symmetric: blocks of levels plus a low rank, or an array."""
@@ -432,6 +431,15 @@ class ArrowColumns(FactorColumns):
         return self.layout.scatter(self.border.largest(), levels)
 
 
+def check_rows(n: int, k: int) -> None:
+    """Raise NotImplementedError for an array of rows of all columns that would take more than `MAX_DENSE_BYTES`."""
+    if 8 * n * k > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"{n:,} rows of all {k:,} columns, {8e-9 * n * k:.1f} GB, are what this needs at once: a factor has too "
+            "many levels for it"
+        )
+
+
 def of_levels(blocks: Any) -> ArrowColumns | None:
     """The first of the arrays of blocks, or of a few of their rows, if a factor has many levels in it."""
     X = blocks.few()[0] if blocks.streamed else blocks.arrays[0]
@@ -441,7 +449,7 @@ def of_levels(blocks: Any) -> ArrowColumns | None:
 def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     """Which pieces are of the factor that has the most levels; None where none has many."""
     widths: dict[int, int] = {}
-    own = [_is_of_levels(piece) for piece in pieces]
+    own = [is_of_levels(piece) for piece in pieces]
     for piece, fits in zip(pieces, own, strict=True):
         if fits:
             widths[id(piece.codes)] = max(widths.get(id(piece.codes), 0), len(np.unique(piece.cat)))
@@ -451,7 +459,7 @@ def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     return [fits and id(piece.codes) == most for piece, fits in zip(pieces, own, strict=True)]
 
 
-def _is_of_levels(piece: SubtermColumns) -> bool:
+def is_of_levels(piece: SubtermColumns) -> bool:
     """Whether the columns of a piece are zeros but for a level each."""
     if piece.codes is None or len(piece.cat) < coding.MANY_LEVELS:
         return False
@@ -461,7 +469,7 @@ def _is_of_levels(piece: SubtermColumns) -> bool:
 
 def _slots(piece: SubtermColumns, start: int) -> list[Slot]:
     out = []
-    for a in dict.fromkeys(piece.num.tolist()):
+    for a in np.unique(piece.num):  # in one order, whichever columns are left out
         here = np.flatnonzero(piece.num == a)
         position = level_coding(piece.contrast, piece.cat[here]).position
         places = np.where(position >= 0, start + here[position], -1)

@@ -14,18 +14,19 @@ from numpy import ndarray
 from scipy import sparse
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
+from glmclf.core.design.basis import DesignBasis, by_equation
 from glmclf.core.design.dense import Dense
-from glmclf.core.numerics.arrow import BlocksPlusLowRank, check_dense
+from glmclf.core.numerics.arrow import BlocksPlusLowRank
 
 BITS_OF_MEANS = 48  # so few that differences and sums of means are exact
 
 
 @dataclass(frozen=True, eq=False)
-class LevelCentring:
+class LevelCentring(DesignBasis):
     """The basis I + N of a design whose columns in it are X (I - N): of numbers less their means by level.
 
     N has the means, in the rows of the levels' intercepts and in the columns of the numbers: N N = 0, so that
-    parameters in the basis are (I + N) theta, and those of X (I - N) gamma. It answers where a triangular basis does.
+    parameters in the basis are (I + N) theta, and those of X (I - N) gamma.
 
     Attributes
     ----------
@@ -37,20 +38,9 @@ class LevelCentring:
     def __len__(self) -> int:
         return self.N.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
-        check_dense(len(self))
-        return np.eye(len(self)) + self.N.toarray()
-
-    @property
-    def inverse(self) -> ndarray:
-        """The matrix I - N, (k, k)."""
-        check_dense(len(self))
-        return np.eye(len(self)) - self.N.toarray()
-
     def _means(self, b: ndarray) -> ndarray:
         """Product N b, equation by equation."""
-        k = len(self)
-        return np.concatenate([self.N @ b[i : i + k] for i in range(0, len(b), k)])
+        return by_equation(lambda b: self.N @ b, len(self), b)
 
     def _entries(self, rows: ndarray, columns: ndarray) -> ndarray:
         """Entries of N at some places."""
@@ -64,11 +54,15 @@ class LevelCentring:
         """Parameters in the coordinates of the basis, or one side of their covariance, as those of X."""
         return b - self._means(b)
 
-    def squares(self, d: ndarray, transposed: bool = True) -> ndarray:
-        """Squares of the entries of N' or of N times d, equation by equation."""
-        N, k = self.N.multiply(self.N), len(self)
-        N = N.T if transposed else N
-        return np.concatenate([N @ d[i : i + k] for i in range(0, len(d), k)])
+    def into_squares(self, d: ndarray) -> ndarray:
+        """Squares of the entries of (I + N)' times d."""
+        return d + by_equation(lambda d: self.N.multiply(self.N).T @ d, len(self), d)
+
+    def back_squares(self, d: ndarray) -> ndarray:
+        """Squares of the entries of I - N times d."""
+        return d + by_equation(lambda d: self.N.multiply(self.N) @ d, len(self), d)
+
+    logdet, keeps_levels = 0.0, True
 
     def rows(self, R: ndarray) -> ndarray:
         """Combinations (r, p) of the parameters of X as such of those in the basis."""
@@ -78,7 +72,7 @@ class LevelCentring:
     def covariance(self, V: Any) -> Any:
         """Covariance of the parameters of X from one in the coordinates of the basis."""
         if not isinstance(V, BlocksPlusLowRank):
-            return self.back(self.back(V).T)
+            return super().covariance(V)
         layout, k = V.layout, len(self)
         U = np.zeros(V.D.shape)
         for i, j in np.ndindex(*U.shape[1:]):
@@ -111,7 +105,7 @@ class LevelCentring:
 
     def changes(self, moved: ndarray) -> bool:
         """Whether directions that move some parameters of X, a mask (p,), are others in the basis."""
-        return bool(self.squares(moved.astype(float), transposed=False).any())
+        return bool(by_equation(lambda m: abs(self.N) @ m, len(self), moved.astype(float)).any())
 
     def at(self, columns: ndarray, k: int) -> LevelCentring:
         """The basis of some columns as one of all k, in which the others stand for themselves."""
@@ -123,7 +117,11 @@ class LevelCentring:
         """The basis of some of the columns."""
         return LevelCentring(self.N[columns][:, columns])
 
-    def centred(self, X: Any) -> Any:
+    @property
+    def undone(self) -> LevelCentring:
+        return LevelCentring(-self.N)
+
+    def columns(self, X: Any, exact: bool | None = None) -> Any:
         """Columns in the basis, X (I - N)."""
         if not isinstance(X, ArrowColumns):
             A = X.toarray()

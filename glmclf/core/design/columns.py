@@ -22,6 +22,7 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import FactorColumns, SubtermColumns
 from glmclf.core.design.pieces import from_pieces
 from glmclf.core.design.product import Product
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.numerics.arrow import ArrowMatrix, SymmetricMatrix
 
@@ -38,20 +39,24 @@ def some_columns(X: Columns, columns: ndarray) -> Columns:
 def reordered(X: Columns, *columns: ndarray) -> Columns:
     """Select some columns of the same rows, group after group; those of a group in ascending order."""
     if isinstance(X, FactorColumns):
-        return from_pieces([piece for group in columns for piece in _some_pieces(X, group)], X.shape[0])
+        place = np.full(X.shape[1], -1)
+        place[np.concatenate(columns)] = np.arange(sum(map(len, columns)))
+        return from_pieces([piece for group in columns for piece in _some_pieces(X, group, place)], X.shape[0])
     chosen = np.concatenate(columns)
     if isinstance(X, Dense) and X.X.flags.f_contiguous:  # columns whole, as they lie there
         return Dense(X.X.T.take(chosen, axis=0).T)
     return type(X)(X.X[:, chosen])
 
 
-def _some_pieces(X: FactorColumns, columns: ndarray) -> Iterator[SubtermColumns]:
+def _some_pieces(X: FactorColumns, columns: ndarray, place: ndarray) -> Iterator[SubtermColumns]:
+    """Pieces of some columns, where `place` has those of all that are chosen, -1 of the others."""
     start = 0
     for piece in X.pieces:
         mine = columns[(columns >= start) & (columns < start + len(piece.num))] - start
         start += len(piece.num)
         if len(mine):
-            yield piece._replace(num=piece.num[mine], cat=piece.cat[mine])
+            margin = None if piece.margin is None else place[piece.margin]
+            yield piece._replace(num=piece.num[mine], cat=piece.cat[mine], margin=margin)
 
 
 def beside(X: Columns, Z: ndarray) -> Columns:
@@ -67,6 +72,7 @@ def beside(X: Columns, Z: ndarray) -> Columns:
 
 def apart(X: Columns, Z: ndarray) -> ndarray:
     """Columns Z less what those of X explain of them, where that is nearly all; beside X they say the same."""
+    X = X.by_level if isinstance(X, RecodedColumns) else X
     if isinstance(X, ArrowColumns):
         return _apart_of_levels(X, Z)
     k, both = X.shape[1], beside(X, Z)

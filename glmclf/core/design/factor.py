@@ -35,6 +35,8 @@ class SubtermColumns(NamedTuple):
         Coding of the cells: the Kronecker product of the factors' contrast matrices.
     num, cat : (k_j,) integer ndarrays
         Which column of `numbers` and of `contrast` each column of X uses.
+    margin : integer ndarray or None
+        Place in X of each column of `numbers` by itself, beside which deviations of a factor of many levels stand.
     """
 
     numbers: ndarray | None
@@ -42,6 +44,7 @@ class SubtermColumns(NamedTuple):
     contrast: Any
     num: ndarray
     cat: ndarray
+    margin: ndarray | None = None
 
 
 def expand(pieces: list[SubtermColumns], n: int) -> ndarray:
@@ -141,6 +144,13 @@ class CodedColumns:
             return np.maximum(top[: self.width], top[-1] if self.opposite else 0.0)
         return np.abs(self.table * top[:, None]).max(axis=0)
 
+    def uses(self, columns: ndarray) -> ndarray:
+        """Mask of the cells in which one of some columns, a mask (width,), is not zero."""
+        if self.table is not None:
+            return (self.table[:, columns] != 0).any(axis=1)
+        rest = np.array([False, columns.any()])
+        return np.append(columns, rest[: 1 + self.opposite])
+
     def collect(self, by_cell: ndarray) -> ndarray:
         """Sums over the columns from sums over the cells, (cells, ...) -> (width, ...)."""
         if self.table is not None:
@@ -179,6 +189,8 @@ def level_coding(contrast: Any, columns: ndarray) -> Any:
     if isinstance(contrast, LevelCoding):
         return contrast.some(columns)
     table = contrast[:, columns]
+    if not np.isin(table[:, :1], (0, 1)).all():
+        return table
     if not (((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all()):
         return table
     return LevelCoding(np.where(table.any(axis=1), table.argmax(axis=1), -1), len(columns))
@@ -316,7 +328,7 @@ class FactorColumns:
         """Mask of the rows in which one of some columns, a mask (k,), is not zero."""
         found = (self.D[:, columns[self.at]] != 0).any(axis=1)
         for part in self.coded:
-            there = (part.of_cells(np.eye(part.width)[:, columns[part.at]]) != 0).any(axis=1)[part.codes]
+            there = part.uses(columns[part.at])[part.codes]
             found |= there if part.numbers is None else there & (part.numbers != 0)
         return found
 

@@ -7,6 +7,7 @@ import numpy as np
 from glmclf.core.design.arrow import ArrowColumns, spine
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
+from glmclf.core.design.recoding import RecodedColumns, recoded
 from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 
 MIN_ROWS_FOR_CODES = 20_000  # rows below which the calls of `FactorColumns` cost more than the arithmetic of `Dense`
@@ -20,6 +21,8 @@ def from_pieces(pieces: list[SubtermColumns], n: int) -> Dense | FactorColumns:
     The costs are nanoseconds a row, measured: a dense gram takes 0.1 k^2 + 6 k, a weighted count 4, a product of one
     dense column with one factor 5.
     """
+    if recoded(pieces) is not None:
+        return RecodedColumns(pieces, n)
     if spine(pieces) is not None:
         return ArrowColumns(pieces, n)
     k = sum(len(p.num) for p in pieces)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.centring import LevelCentring
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.design.dense import Dense, dense_rows, expanded_rows
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.sparse import Sparse
@@ -65,15 +65,15 @@ class Product:
 
 def rotated(X: Dense | FactorColumns | Sparse, basis: Any, exact: bool | None = None) -> Any:
     """Columns in the basis that makes them ``X @ inv(basis)``."""
-    if isinstance(basis, LevelCentring):
-        return basis.centred(X)
+    if isinstance(basis, DesignBasis):
+        return basis.columns(X, exact)
     return Product(X, triangular_inverse(basis), exact)
 
 
 def triangular_inverse(basis: Any) -> ndarray:
     """T = inv(basis), which stands for itself: the coordinates of ``X @ T`` are what it makes them,
     however T is rounded."""
-    if isinstance(basis, LevelCentring):
+    if isinstance(basis, DesignBasis):
         return basis.inverse
     return solve_triangular(basis, np.eye(len(basis)), check_finite=False)
 

@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.centring import LevelCentring
 from glmclf.core.design.columns import RowLengths
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import triangular_inverse
-from glmclf.core.fit.coordinates import from_basis, into_basis
-from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, in_basis, scalar_maximum
+from glmclf.core.fit.coordinates import basis_logdet, composed, from_basis, into_basis
+from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, by_level, in_basis, reported_from, scalar_maximum
 from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
-from glmclf.core.numerics.arrow import ArrowFactor, BlocksPlusLowRank
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, ArrowFactor, BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.rows.observations import linear_predictors
 
@@ -168,10 +167,9 @@ class AdjustedScore:
     def logdet(self, factor: Any) -> float:
         """Log determinant log|I| in the coordinates of X."""
         found = factor.logdet
-        if self.basis is None or isinstance(self.basis, LevelCentring):  # of determinant 1
+        if self.basis is None:
             return found
-        equations = len(factor.L) // len(self.basis)
-        return found + 2.0 * equations * float(np.log(np.abs(np.diag(self.basis))).sum())
+        return found + 2.0 * self.objective.likelihood.n_eta * basis_logdet(self.basis)
 
     def _binary(self, theta: ndarray, e: Evaluation, root: Any) -> ndarray:
         """Adjustment X'(h g)/2 of a binary model, and with "median" I b besides.
@@ -319,9 +317,18 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
 
 
 def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
-    basis, objective, start, _ = in_basis(objective, start, objective(start))
+    size = 8 * len(start) ** 2
+    if kind == "median" and size > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"median bias reduction needs the covariances of all {len(start):,} coefficients, {1e-9 * size:.1f} GB: "
+            'bias_reduction="firth" does not'
+        )
+    with by_level(objective) as (objective, recoding):
+        start = into_basis(recoding, start)
+        basis, objective, start, _ = in_basis(objective, start, objective(start))
+    basis = composed(recoding, basis)
     adjusted = AdjustedScore(kind, objective, basis)
-    point, fit = solve_adjusted(adjusted, start, rows=objective.n, **options)
+    point, fit = solve_adjusted(adjusted, start, rows=objective.n, **reported_from(basis, options))
     e = objective(fit.theta, False)
     fit = replace(fit, evaluation=Evaluation(e.value, point.score, e.information))
     return ReducedEstimate(fit, basis, reduction=Reduction(kind, point.penalised))

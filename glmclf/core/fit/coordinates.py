@@ -15,8 +15,10 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.design.centring import LevelCentring
-from glmclf.core.design.product import triangular_inverse
+from glmclf.core.design.product import rotated, triangular_inverse
+from glmclf.core.design.recoding import LevelRecoding
 from glmclf.core.numerics.arrow import SymmetricMatrix
 from glmclf.core.numerics.double_double import product
 
@@ -126,21 +128,11 @@ class Coordinates:
 
     def wide_basis(self, basis: Any) -> Any:
         """A basis of the columns that are left as one of all, in which the others stand for themselves."""
-        if basis is None or not self.omitted:
-            return basis
-        if isinstance(basis, LevelCentring):
-            return basis.at(self.columns, self.k)
-        out = np.eye(self.k)
-        out[np.ix_(self.columns, self.columns)] = basis
-        return out
+        return basis if basis is None or not self.omitted else _basis_at(basis, self.columns, self.k)
 
     def narrow_basis(self, basis: Any) -> Any:
         """The basis of the columns that are left, of one of all."""
-        if basis is None or not self.omitted:
-            return basis
-        if isinstance(basis, LevelCentring):
-            return basis.of(self.columns)
-        return basis[np.ix_(self.columns, self.columns)]
+        return basis if basis is None or not self.omitted else _basis_of(basis, self.columns)
 
 
 def from_basis(basis: Any, b: ndarray) -> ndarray:
@@ -148,7 +140,7 @@ def from_basis(basis: Any, b: ndarray) -> ndarray:
     the coordinates of X."""
     if basis is None:
         return b
-    if isinstance(basis, LevelCentring):
+    if isinstance(basis, DesignBasis):
         return basis.back(b)
     k, T = len(basis), triangular_inverse(basis)
     parts = [product(T, b[i : i + k].reshape(k, -1)).reshape(b[i : i + k].shape) for i in range(0, len(b), k)]
@@ -159,7 +151,7 @@ def rows_from_basis(basis: Any, R: ndarray) -> ndarray:
     """Product R inv(basis), equation by equation: combinations of parameters of X, (r, p), in those of a basis."""
     if basis is None:
         return R
-    if isinstance(basis, LevelCentring):
+    if isinstance(basis, DesignBasis):
         return basis.rows(R)
     k, T = len(basis), triangular_inverse(basis)
     return np.hstack([product(R[:, i : i + k], T) for i in range(0, R.shape[1], k)])
@@ -167,7 +159,7 @@ def rows_from_basis(basis: Any, R: ndarray) -> ndarray:
 
 def covariance_from_basis(basis: Any, V: Any) -> Any:
     """Product inv(basis) V inv(basis)', equation by equation: a covariance in the coordinates of X."""
-    if isinstance(basis, LevelCentring):
+    if isinstance(basis, DesignBasis):
         return basis.covariance(V)
     return V if basis is None else from_basis(basis, from_basis(basis, V).T)
 
@@ -176,10 +168,128 @@ def into_basis(basis: Any, b: ndarray) -> ndarray:
     """Product basis b, equation by equation: parameters of X in the coordinates of a basis."""
     if basis is None:
         return b
-    if isinstance(basis, LevelCentring):
+    if isinstance(basis, DesignBasis):
         return basis.into(b)
     k = len(basis)
     return np.concatenate([basis @ b[i : i + k] for i in range(0, len(b), k)])
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedBasis(DesignBasis):
+    """A basis of the columns that another basis makes of X.
+
+    Attributes
+    ----------
+    first : DesignBasis
+    second : DesignBasis or (k, k) upper triangular ndarray
+    """
+
+    first: DesignBasis
+    second: Any
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def into(self, b: ndarray) -> ndarray:
+        """Parameters of X in the coordinates of the basis."""
+        return into_basis(self.second, self.first.into(b))
+
+    def back(self, b: ndarray) -> ndarray:
+        """Parameters in the coordinates of the basis, or one side of their covariance, as those of X."""
+        return self.first.back(from_basis(self.second, b))
+
+    def rows(self, R: ndarray) -> ndarray:
+        """Combinations of the parameters of X as such of those in the basis."""
+        return rows_from_basis(self.second, self.first.rows(R))
+
+    def covariance(self, V: Any) -> Any:
+        """Covariance of the parameters of X from one in the coordinates of the basis."""
+        return self.first.covariance(covariance_from_basis(self.second, V))
+
+    def columns(self, X: Any, exact: bool | None = None) -> Any:
+        """Columns in the basis."""
+        return rotated(self.first.columns(X, exact), self.second, exact)
+
+    def at(self, columns: ndarray, k: int) -> ComposedBasis:
+        """The basis of some columns as one of all k."""
+        return ComposedBasis(self.first.at(columns, k), _basis_at(self.second, columns, k))
+
+    def of(self, columns: ndarray) -> ComposedBasis:
+        """The basis of some of the columns."""
+        return ComposedBasis(self.first.of(columns), _basis_of(self.second, columns))
+
+    def into_squares(self, d: ndarray) -> ndarray:
+        """Squares of the entries of both bases, transposed, times d."""
+        return self.first.into_squares(self.second.into_squares(d))
+
+    def back_squares(self, d: ndarray) -> ndarray:
+        """Squares of the entries of both inverses times d."""
+        return self.first.back_squares(self.second.back_squares(d))
+
+    def places(self, columns: ndarray) -> ndarray:
+        """Places in X of the columns that those at some places in the basis stand for."""
+        return self.first.places(columns)
+
+    def touched(self, columns: ndarray) -> ndarray:
+        """Mask of the columns in the basis that may be not zero where one of some columns of X is not."""
+        return self.first.touched(columns)
+
+    @property
+    def undone(self) -> Any:
+        """The basis that makes columns less their means by level what they were."""
+        return self.second.undone if isinstance(self.second, DesignBasis) else None
+
+    @property
+    def keeps_levels(self) -> bool:
+        """Whether columns in the basis are such of levels."""
+        return self.first.keeps_levels and isinstance(self.second, DesignBasis) and self.second.keeps_levels
+
+    @property
+    def logdet(self) -> float:
+        """Logarithm of the absolute determinant."""
+        return self.first.logdet + basis_logdet(self.second)
+
+    def to_record(self) -> dict[str, Any]:
+        """The basis as numbers for a file."""
+        return {"first": self.first.to_record(), "second": record_of_basis(self.second)}
+
+
+def _basis_at(basis: Any, columns: ndarray, k: int) -> Any:
+    if isinstance(basis, DesignBasis):
+        return basis.at(columns, k)
+    out = np.eye(k)
+    out[np.ix_(columns, columns)] = basis
+    return out
+
+
+def _basis_of(basis: Any, columns: ndarray) -> Any:
+    return basis.of(columns) if isinstance(basis, DesignBasis) else basis[np.ix_(columns, columns)]
+
+
+def composed(first: Any, second: Any) -> Any:
+    """The basis of a basis; either may be None."""
+    return second if first is None else first if second is None else ComposedBasis(first, second)
+
+
+def basis_logdet(basis: Any) -> float:
+    """Logarithm of the absolute determinant of a basis, which may be None."""
+    if basis is None:
+        return 0.0
+    return basis.logdet if isinstance(basis, DesignBasis) else float(np.log(np.abs(np.diag(basis))).sum())
+
+
+def record_of_basis(basis: Any) -> Any:
+    """A basis for a file: an array as it is."""
+    return basis.to_record() if isinstance(basis, DesignBasis) else basis
+
+
+def basis_of_record(stored: Any) -> Any:
+    """The basis that a file holds."""
+    if not isinstance(stored, Mapping):
+        return None if stored is None else np.asarray(stored, dtype=float)
+    if "first" in stored:
+        return ComposedBasis(basis_of_record(stored["first"]), basis_of_record(stored["second"]))
+    return (LevelRecoding if "order" in stored else LevelCentring).of_record(stored)
 
 
 def placed(a: ndarray, at: ndarray, p: int) -> ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
@@ -14,9 +14,10 @@ from scipy.linalg import eigh
 
 from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.centring import level_centring
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, rows_from_basis
+from glmclf.core.design.recoding import recoding_of
+from glmclf.core.fit.coordinates import Coordinates, composed, from_basis, into_basis, rows_from_basis
 from glmclf.core.fit.information import VANISHED_SHARE, information_vanished, loses_digits, well_conditioned
-from glmclf.core.fit.level_rank import expands, level_dependencies
+from glmclf.core.fit.level_rank import combinations_from, expands, level_dependencies
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.solvers import solve
 from glmclf.core.fit.solvers.loop import Fit
@@ -48,7 +49,7 @@ class Estimate:
     ----------
     fit : Fit
         Of the objective whose columns are ``X @ inv(basis)``, or X without a basis.
-    basis : (k, k) upper triangular ndarray, LevelCentring or None
+    basis : (k, k) upper triangular ndarray, DesignBasis or None
     vanished : bool
         Whether the information has all but vanished in some direction: the symptom of separation.
     omitted : mapping of int to dict
@@ -299,8 +300,39 @@ def estimate(
     """
     many = objective.n > objective.blocks.size  # rows: a second BLAS thread, once woken, turns beside the first pass
     alone = len(start) in FACTORED_ALONE or (many and len(start) < FACTORED_ALONE.stop)
-    with one_blas_thread() if alone else nullcontext():
-        return _estimate(method, objective, start, warm and method != "sgd", refine, options)
+    with by_level(objective) as (own, basis), one_blas_thread() if alone else nullcontext():
+        options = reported_from(basis, options)
+        found = _estimate(method, own, into_basis(basis, start), warm and method != "sgd", refine, options)
+        return replace(found, basis=composed(basis, found.basis))
+
+
+@contextmanager
+def by_level(objective: Any) -> Iterator[tuple[Any, Any]]:
+    """The objective in the basis that has a column for each level of a factor of many, and this basis; without such
+    a factor, or where it has these columns, the objective itself and None.
+
+    Raises
+    ------
+    RankDeficiency
+        What is raised inside, of the columns of the objective given.
+    """
+    basis = recoding_of(objective.blocks)
+    if basis is None:
+        yield objective, None
+        return
+    try:
+        yield objective.rotated(basis), basis
+    except RankDeficiency as deficiency:
+        found = combinations_from(basis, objective.blocks, deficiency.combinations)
+        raise RankDeficiency(found) from None
+
+
+def reported_from(basis: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a solver whose `callback` is given parameters of X."""
+    told = options.get("callback")
+    if basis is None or told is None:
+        return options
+    return {**options, "callback": lambda i, theta, value: told(i, from_basis(basis, theta), value)}
 
 
 def _estimate(
@@ -324,7 +356,7 @@ def _estimate(
     basis, objective, start, opening = in_basis(objective, start, opening, refine)
     if surrogate is not None and basis is None and method == "irls":
         options = {"surrogate": surrogate, **options}
-    fit = solve(method, objective, start, opening=opening, **options)
+    fit = solve(method, objective, start, opening=opening, **reported_from(basis, options))
     reference = opening.information if reference is None or basis is not None else reference
     return Estimate(fit, basis, information_vanished(reference, fit.evaluation.information), exact=refine)
 

@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import beside
+from glmclf.core.design.recoding import LevelRecoding, recoding_of
 from glmclf.core.fit.rank import (
     FEW_ROUNDINGS,
     MAX_ROUNDED_REST,
@@ -43,7 +44,7 @@ def expands(blocks: Blocks) -> bool:
     """Whether the rank of a design is told, and its basis made, with all its columns expanded: where levels are not
     too many for that."""
     n, k = blocks.n, blocks.arrays[0].shape[1]
-    return n * k * k <= MAX_EXPANDED_ARITHMETIC or of_levels(blocks) is None
+    return n * k * k <= MAX_EXPANDED_ARITHMETIC or (of_levels(blocks) is None and recoding_of(blocks) is None)
 
 
 def check_expanded(blocks: Blocks) -> None:
@@ -68,10 +69,46 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     """Dependencies of columns whose own rounding counts, too."""
     if expands(blocks):
         return dependencies(triangular_factor(blocks), roundings(blocks))
+    basis = recoding_of(blocks)
+    if basis is not None:
+        by_level = blocks.map(lambda X, *rest: (basis.columns(X), *rest))
+        return combinations_from(basis, blocks, dependencies_in(by_level))
     more = [i for i, a in enumerate(blocks.arrays) if i and hasattr(a, "block_size")]
     if more:
         blocks = blocks.map(lambda X, *rest: (beside(X, np.column_stack([rest[i - 1].toarray() for i in more])),))
     return level_dependencies(blocks)
+
+
+def combinations_from(
+    basis: LevelRecoding, blocks: Blocks, found: dict[int, dict[int, float]]
+) -> dict[int, dict[int, float]]:
+    """Dependent columns of blocks, from those that were found among the columns for each level.
+
+    Raises
+    ------
+    NotImplementedError
+        Columns of the levels are among them, so that all columns have to be asked, and they are too many.
+    """
+    last, out = basis.coded.max(), {}
+    for j, terms in found.items():
+        place, b = int(basis.places(np.array([j]))[0]), np.zeros(len(basis))
+        b[list(terms)] = list(terms.values())
+        b = basis.back(b)
+        if place in basis.coded or (place < last and b[basis.coded].any()):
+            break
+        least = SMALLEST_TERM * np.abs(b).max(initial=0.0)
+        out[place] = {int(i): float(b[i]) for i in np.flatnonzero(np.abs(b) > least)}
+    else:
+        return out
+    if 8 * len(basis) ** 2 > MAX_DENSE_BYTES:
+        L = basis.groups[0].places.shape[1]
+        raise NotImplementedError(
+            f"levels of a factor of {L:,} are combinations of others or of columns before them (a level without rows, "
+            "or a column that is constant within levels), and to say which of them its coding leaves out takes an "
+            f"array of all pairs of {len(basis):,} columns, {8e-9 * len(basis) ** 2:.1f} GB: use treatment coding, or "
+            "drop levels without rows"
+        )
+    return dependencies(triangular_factor(blocks), roundings(blocks))
 
 
 def level_dependencies(blocks: Blocks) -> dict[int, dict[int, float]]:

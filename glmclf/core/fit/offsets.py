@@ -7,14 +7,18 @@ offset - X a and b + a for any a: an offset that differs by levels of a factor i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.basis import led_back
 from glmclf.core.design.columns import expandable
+from glmclf.core.design.product import rotated
+from glmclf.core.design.recoding import recoding_of
+from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import linear
 
@@ -62,15 +66,20 @@ class CentredOffset:
     ----------
     typical : float or (q,) ndarray
     levels : (k,) or (k, q) ndarray, optional
+    basis : DesignBasis, optional
+        Of the columns that `levels` are of.
     """
 
     typical: Any = 0.0
     levels: ndarray | None = None
+    basis: Any = None
 
     def __call__(self, X: Any, offset: ndarray) -> ndarray:
         """What is left of the offset of some rows."""
         left = offset - self.typical
-        return left if self.levels is None else left - linear(X, self.levels)
+        if self.levels is None:
+            return left
+        return left - linear(X if self.basis is None else rotated(X, self.basis), self.levels)
 
 
 def centring(objective: Any, movable: ndarray | None = None) -> tuple[CentredOffset, ndarray]:
@@ -79,6 +88,10 @@ def centring(objective: Any, movable: ndarray | None = None) -> tuple[CentredOff
     offset = objective.blocks.arrays[3]
     if offset is None or not k:
         return CentredOffset(), np.zeros(k * q)
+    basis = recoding_of(objective.blocks) if movable is None else None
+    if basis is not None:
+        left, shift = centring(objective.rotated(basis))
+        return replace(left, basis=basis), led_back(shift, basis, ROUNDED_REST)
     middle, spread = objective.blocks.middle(3)
     c, shift = _typical(objective.blocks, middle, spread, movable)
     one = offset.ndim == 1
@@ -101,6 +114,10 @@ def against_offset(objective: Any) -> ndarray | None:
     k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
     if objective.blocks.arrays[3] is None or not k:
         return None
+    basis = recoding_of(objective.blocks)
+    if basis is not None:
+        start = against_offset(objective.rotated(basis))
+        return None if start is None else basis.back(start)
     rows = objective.blocks.map(lambda X, y, m, o, w: (X, o.reshape(X.shape[0], -1)))
     most = _most(rows, CentredOffset())
     if not MIN_TYPICAL_OFFSET <= most < np.inf:

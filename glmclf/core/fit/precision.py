@@ -91,21 +91,22 @@ def _of_levels(
     v = V.diagonal()
     E = repeats * v * (1.0 + min(n, ROWS_ADDED_IN_TURN) / 4 + float(summed**2 @ own) / n)
     if rounded.any():
-        squares = own if found.basis is None else own + found.basis.squares(own)
+        squares = own if found.basis is None else found.basis.into_squares(own)
         sizes = squares.reshape(-1, k) * rounded
-        E = E + V.around(ArrowMatrix.of_diagonal(V.layout, sizes.ravel())).diagonal()
+        E = E + V.diagonal_around(sizes.ravel())
         E = E + float((sizes * theta.reshape(-1, k) ** 2).sum()) / n * v
-    back = gamma**2 if found.basis is None else gamma**2 + found.basis.squares(gamma**2, transposed=False)
+    back = gamma**2 if found.basis is None else found.basis.back_squares(gamma**2)
     variance = UNIT_ROUNDOFF**2 * (E + back + theta**2) + _left(found, inner, unit, n) ** 2
     return _digits(variance, theta, v)
 
 
-def _sizes(information: ndarray, basis: ndarray | None, k: int) -> ndarray:
+def _sizes(information: ndarray, basis: Any, k: int) -> ndarray:
     """Squared length of each column of X, weighted by the curvature of the rows, (q, k)."""
     blocks = [information[i : i + k, i : i + k] for i in range(0, len(information), k)]
     if basis is None:
         return np.array([np.diag(b) for b in blocks])
-    return np.array([np.einsum("ij,jk,ki->i", basis.T, b, basis) for b in blocks])
+    B = np.asarray(basis)
+    return np.array([np.einsum("ji,ji->i", B, b @ B) for b in blocks])
 
 
 def _of_columns(V: ndarray, squares: ndarray, coefficients: ndarray, sizes: ndarray, n: int) -> ndarray:

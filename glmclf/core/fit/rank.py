@@ -8,8 +8,9 @@ import numpy as np
 from numpy import ndarray
 from scipy.linalg import solve_triangular
 
-from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import expandable
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
@@ -106,18 +107,12 @@ def roundings(blocks: Blocks) -> ndarray:
     last bit. On a grid, as whole ones or eighths are, exact numbers do so in one binade at most.
     """
     columns = [i for i, a in enumerate(blocks.arrays) if hasattr(a, "block_size")]
-    if columns == [0] and of_levels(blocks) is not None:
-        return _roundings_of_levels(blocks)
+    X = blocks.few()[0] if blocks.streamed else blocks.arrays[0]
+    if columns == [0] and isinstance(X, ArrowColumns | RecodedColumns):
+        rows = blocks.rechunk(min(blocks.size, X.rows_of_border))
+        return X.by_column(np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(X.numbers))]))
     facts = expandable(blocks).sum(lambda *block: np.concatenate([_formats(block[i].toarray()) for i in columns]))
     return np.array([_unit(*f) for f in facts])
-
-
-def _roundings_of_levels(blocks: Blocks) -> ndarray:
-    """Units of rounding where a factor has many levels, whose columns are zeros and the same numbers."""
-    X = of_levels(blocks)
-    assert X is not None
-    rows = blocks.rechunk(min(blocks.size, X.rows_of_border))
-    return X.by_column(np.array([_unit(*f) for f in rows.sum(lambda X, *_: _formats(X.numbers))]))
 
 
 def _formats(X: ndarray) -> ndarray:

@@ -121,6 +121,10 @@ class SymmetricMatrix:
         """Diagonal, (p,)."""
         raise NotImplementedError
 
+    def inverse_form(self, at: ndarray, d: ndarray) -> float | None:
+        """Quadratic form d' W^-1 d of the covariance W of some parameters; None where it is not found so."""
+        return None
+
     def embedded(self, places: ndarray, size: int) -> Any:
         """The matrix of some places among more, with zeros."""
         raise NotImplementedError
@@ -353,6 +357,15 @@ class ArrowFactor:
         below = _above(self.L, y - np.tensordot(self.W, top, axes=1))
         return (self.scale * self.layout.scatter(top, below).T).T
 
+    def half_solved(self, b: ndarray) -> ndarray:
+        """U'^-1 b with U' U = M, for a matrix b (p, r): the lengths of its columns are b' M^-1 b."""
+        border, levels = self.layout.gather((self.scale * b.T).T)
+        y = _below(self.L, levels)
+        flat = y.reshape(-1, b.shape[1])
+        if self.S is None:
+            return flat
+        return np.vstack([flat, self.S.root.T @ (border - self.W.reshape(len(flat), -1).T @ flat)])
+
     def whitened(self, b: ndarray) -> ndarray:
         """U b with U' U = M, for a matrix b (p, r)."""
         border, levels = self.layout.gather(b / self.scale.reshape(-1, *[1] * (b.ndim - 1)))
@@ -489,6 +502,10 @@ class BlocksPlusLowRank(SymmetricMatrix):
         inner = np.zeros((2 * r, 2 * r))
         inner[:r, :r], inner[:r, r:], inner[r:, :r] = K @ (Z.T @ MZ) @ K, K, K
         return BlocksPlusLowRank(self.layout, D @ meat.C @ D, np.hstack([Z, Y]), inner)
+
+    def diagonal_around(self, d: ndarray) -> ndarray:
+        """Diagonal of V diag(d) V of this matrix V, (p,)."""
+        return self.around(ArrowMatrix.of_diagonal(self.layout, d)).diagonal()
 
     def around_products(self, meat: OuterProducts) -> BlocksPlusLowRank:
         """Sandwich V U U' V of this matrix V."""

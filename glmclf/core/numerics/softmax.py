@@ -57,9 +57,16 @@ def softmax_and_complements(z: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     """Values log p, p and 1 - p of the columns of z (K, n), which is overwritten: exact for z of any size.
 
     The exponential of the largest is 1; what the others add is kept apart from it, so that neither log p nor 1 - p
-    of a nearly certain class is formed as a difference from one.
+    of a nearly certain class is formed as a difference from one. The class of the one infinite z is certain; of two the
+    probabilities are NaN.
     """
-    z -= z.max(axis=0)
+    largest = z.max(axis=0)
+    if (at := np.flatnonzero(np.isposinf(largest))).size:
+        infinite = np.isposinf(z[:, at])
+        z[:, at] = np.where(infinite, 0.0, -np.inf)
+        z[:, at[infinite.sum(axis=0) > 1]] = np.nan
+        largest[at] = 0.0
+    z -= largest
     e = np.exp(z)
     others = sums_of_others(e)
     rest = np.where(z == 0.0, others, 0.0).max(axis=0)

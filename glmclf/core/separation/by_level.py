@@ -7,6 +7,8 @@ levels are counted. The base level is one of them, with columns of the border le
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
@@ -17,7 +19,6 @@ from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import outcomes
-from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column
 
@@ -51,7 +52,7 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
         for start in range(0, k * q, k):
             ways += [(np.array([start + j]), np.ones(1)) for j in X.layout.slots[level, own_slots]]
             ways += [(start + np.flatnonzero(way), way[way != 0]) for way in more.values()]
-        cones.append(RecessionCone(cone.basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
+        cones.append(replace(cone, decided=np.zeros(0, dtype=bool), M=None))
     if not cones:
         return None
     largest, seen = X.largest(), seen_outcomes(y, m, gone.shape[1])

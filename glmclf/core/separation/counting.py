@@ -24,7 +24,7 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import CodedColumns, FactorColumns
 from glmclf.core.design.sparse import Sparse
 from glmclf.core.fit.coordinates import from_basis
-from glmclf.core.fit.estimate import Estimate, RankDeficiency, estimate
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, by_level, estimate
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.restricted import Restricted
 from glmclf.core.fit.solvers.loop import CONVERGED
@@ -83,7 +83,8 @@ class Sides:
 
 def is_told(objective: Objective) -> bool:
     """Whether counting tells that rows are separated."""
-    return (_rays_in_stream if objective.blocks.streamed else _told)(objective) is not None
+    with by_level(objective) as (objective, _):
+        return (_rays_in_stream if objective.blocks.streamed else _told)(objective) is not None
 
 
 def count(objective: Objective, start: ndarray | None = None) -> CountedRows | None:

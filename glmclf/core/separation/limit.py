@@ -20,8 +20,9 @@ from glmclf.core.design.centring import level_centring
 from glmclf.core.design.columns import apart, beside, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import Product, triangular_inverse
-from glmclf.core.fit.coordinates import Coordinates, from_basis, into_basis, placed, rows_from_basis, wide
-from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate
+from glmclf.core.design.recoding import recoding_of
+from glmclf.core.fit.coordinates import Coordinates, composed, from_basis, into_basis, placed, rows_from_basis, wide
+from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate, reported_from
 from glmclf.core.fit.information import information_vanished, loses_digits
 from glmclf.core.fit.level_rank import check_expanded, dependencies_in
 from glmclf.core.fit.rank import triangular_factor
@@ -187,13 +188,15 @@ class Limit:
     kept : (d,) integer ndarray
         Places of the parameters among all p; the others are held at 0.
     p : int
-    basis : (d, d) ndarray or LevelCentring, optional
+    basis : (d, d) ndarray or DesignBasis, optional
         Basis of the parameters kept, whose product with them has the coordinates of the objective; of several equations
         None beside means by level.
-    whole_basis : (k, k) ndarray or LevelCentring, optional
+    whole_basis : (k, k) ndarray or DesignBasis, optional
         The triangular factor, or the means by level.
     free : (p, d) ndarray, optional
         Directions of the objective's coordinates among all parameters, in the coordinates of the factor.
+    recoding : DesignBasis, optional
+        In which the limit was taken.
     """
 
     rows: Any
@@ -204,6 +207,7 @@ class Limit:
     basis: Any = None
     whole_basis: Any = None
     free: ndarray | None = None
+    recoding: Any = None
 
     @classmethod
     def of(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray) -> Limit:
@@ -253,6 +257,7 @@ class Limit:
 
     def row(self, r: ndarray) -> ndarray:
         """Combination (p,) of the parameters of X that is finite, in the objective's coordinates."""
+        r = rows_from_basis(self.recoding, r[None])[0]
         if self.free is None:
             return rows_from_basis(self.whole_basis, r[None])[0][self.kept]
         return rows_from_basis(self.basis, r[self.kept][None])[0]
@@ -264,8 +269,8 @@ class Limit:
     def widened(self, coordinates: Coordinates) -> Limit:
         """The limit with the places of its parameters among those of all columns."""
         free = None if self.free is None else coordinates.spread(self.free)
-        whole = coordinates.wide_basis(self.whole_basis)
-        return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free, whole_basis=whole)
+        bases = {name: coordinates.wide_basis(getattr(self, name)) for name in ("whole_basis", "recoding")}
+        return replace(self, kept=coordinates.places[self.kept], p=coordinates.size, free=free, **bases)
 
 
 class RestrictedObjective(MultinomialObjective):
@@ -284,6 +289,12 @@ def limit_estimate(
 
     `gone` are the outcomes that the cone rules out.
     """
+    basis, own = recoding_of(objective.blocks), getattr(constraints, "cone", None)
+    if basis is not None and own is not None:  # counted in columns for each level
+        near, options = basis.into(near), reported_from(basis, options)
+        found = limit_estimate(method, objective.rotated(basis), own, None, near, gone, **options)
+        limit = replace(found.limit, recoding=basis)
+        return replace(found, basis=composed(basis, found.basis), cone=cone, limit=limit)
     limit = Limit.of(objective, cone, constraints, gone, near)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, options)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.fit.estimate import RankDeficiency, estimate
+from glmclf.core.fit.coordinates import from_basis, into_basis
+from glmclf.core.fit.estimate import RankDeficiency, by_level, estimate
 from glmclf.core.fit.warm_start import MIN_COLUMNS_TO_COUNT, passes_are_dear
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation import outcomes, stream
 from glmclf.core.separation.certificate import has_maximum
 from glmclf.core.separation.counting import CountedRows, count, count_by_level, is_told
+from glmclf.core.separation.recoded import RecodedCone
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, Any]:
@@ -30,17 +33,29 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
     constraints : object
         Of all rows; over a stream, of some that have the same cone; or what was counted.
     """
+    with by_level(objective) as (own, basis):
+        near = None if theta is None else into_basis(basis, theta)
+        counted, maximum = _counted(own, near)
+    if maximum:
+        return None, None
+    if counted is not None:
+        counted = replace(counted, near=from_basis(basis, counted.near))
+        theta = counted.near
+        if counted.cone is not None:
+            return counted.cone if basis is None else RecodedCone(counted.cone, basis), counted
+    return _search(objective).find_cone(objective, theta)
+
+
+def _counted(objective: Objective, theta: ndarray | None) -> tuple[CountedRows | None, bool]:
+    """What counting tells, or None, and whether theta proves that there is a maximum."""
     several = objective.blocks.arrays[0].shape[1] >= MIN_COLUMNS_TO_COUNT
     counted = count(objective, theta) if several else None
-    if counted is None and theta is not None and has_maximum(objective, theta):
-        return None, None
-    if counted is not None and counted.cone is not None:
-        return counted.cone, counted
-    if theta is not None:
-        told = count_by_level(objective, theta if counted is None else counted.near)
-        if told is not None:
-            return told.cone, told
-    return _search(objective).find_cone(objective, theta if counted is None else counted.near)
+    if theta is None or (counted is not None and counted.cone is not None):
+        return counted, False
+    if counted is None and has_maximum(objective, theta):
+        return None, True
+    told = count_by_level(objective, theta if counted is None else counted.near)
+    return counted if told is None else told, False
 
 
 def started(objective: Objective) -> ndarray | None:

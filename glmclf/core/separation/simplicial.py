@@ -43,6 +43,7 @@ class SimplicialCone:
     scale: ndarray
 
     noise = rounding = ROUNDED_SHARE_OF_TERMS
+    still = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
     def dimension(self) -> int:
@@ -85,7 +86,7 @@ class SimplicialCone:
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         up, down = ((sign * self.rays > 0).sum(axis=1) > 0 for sign in (1, -1))
-        return _signs(np.asarray(up).ravel(), np.asarray(down).ravel())
+        return signs_of_two(np.asarray(up).ravel(), np.asarray(down).ravel())
 
     @cached_property
     def moved(self) -> ndarray:
@@ -100,7 +101,7 @@ class SimplicialCone:
         """Sign that each combination R d of the parameters (., p) takes over the cone, as of `RecessionCone`."""
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         values, least = R @ self.rays, self.noise * (np.abs(R) @ abs(self.rays))
-        return _signs((values > least).any(axis=1), (values < -least).any(axis=1))
+        return signs_of_two((values > least).any(axis=1), (values < -least).any(axis=1))
 
     def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
         """Signs as of `sign_of`, and the mask of those that are not determined: none."""
@@ -167,8 +168,6 @@ class ProductCone:
     ways: Any
     others: tuple[RecessionCone, ...]
 
-    rounding = ROUNDED_SHARE_OF_TERMS
-
     @property
     def complete(self) -> bool:
         """Whether every outcome that did not occur is ruled out."""
@@ -183,6 +182,17 @@ class ProductCone:
     def dimension(self) -> int:
         """Dimensions of the cone's span."""
         return self._span.rays.shape[1]
+
+    @property
+    def still(self) -> tuple[float, float]:
+        """Shares of its terms up to which a combination of the parameters is not moved, and from which it is."""
+        shares = np.max([self.simplicial.still, *(part.still for part in self.others)], axis=0)
+        return float(shares[0]), float(shares[1])
+
+    @property
+    def rounding(self) -> float:
+        """Share of the lengths of x and d below which x'd is 0 for a row of the fit."""
+        return self.still[1]
 
     @cached_property
     def direction(self) -> ndarray:
@@ -225,7 +235,7 @@ class ProductCone:
             more, less = _both(part.sign_of(R))
             up[rows] |= more
             down[rows] |= less
-        return _signs(up, down)
+        return signs_of_two(up, down)
 
     @cached_property
     def moved(self) -> ndarray:
@@ -235,17 +245,20 @@ class ProductCone:
             moved[rows] |= part.moves(R)
         return moved
 
+    def placed(self) -> Iterator[tuple[RecessionCone, Any]]:
+        """The others, each with its columns of `ways`."""
+        end = 0
+        for part in self.others:
+            start, end = end, end + len(part.basis)
+            yield part, self.ways[:, start:end]
+
     def _rows_of_parts(self) -> Iterator[tuple[RecessionCone, ndarray, ndarray]]:
         """The others, with places of the parameters that they concern and the coordinates of these."""
-        start = 0
-        for part in self.others:
-            starts = self.ways.indptr[start : start + len(part.basis) + 1]
-            here = slice(starts[0], starts[-1])
-            rows, at = np.unique(self.ways.indices[here], return_inverse=True)
+        for part, ways in self.placed():
+            rows, at = np.unique(ways.indices, return_inverse=True)
             R = np.zeros((len(rows), len(part.basis)))
-            R[at, np.repeat(np.arange(len(part.basis)), np.diff(starts))] = self.ways.data[here]
+            R[at, np.repeat(np.arange(len(part.basis)), np.diff(ways.indptr))] = ways.data
             yield part, rows, R
-            start += len(part.basis)
 
     def _by_part(self, R: ndarray) -> Iterator[tuple[RecessionCone, ndarray, ndarray]]:
         """The others that combinations of the parameters, rows of R (., p), concern, with the places of these rows and
@@ -273,7 +286,7 @@ class ProductCone:
             more, less = _both(part.sign_of(own))
             up[rows] |= more
             down[rows] |= less
-        return _signs(up, down)
+        return signs_of_two(up, down)
 
     def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
         """Signs as of `sign_of`, and the mask of those that were not determined in time, which are NaN."""
@@ -284,7 +297,7 @@ class ProductCone:
             up[rows] |= more
             down[rows] |= less
             open_[rows] |= late
-        return _signs(up, down), open_
+        return signs_of_two(up, down), open_
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of the parameters."""
@@ -342,6 +355,12 @@ def _both(signs: ndarray) -> tuple[ndarray, ndarray]:
     return (signs > 0) | unknown, (signs < 0) | unknown
 
 
+def signs_of_any(signs: list[ndarray]) -> ndarray:
+    """Signs of sums of members of several cones from those in each."""
+    up, down = (np.any(those, axis=0) for those in zip(*map(_both, signs), strict=True))
+    return signs_of_two(up, down)
+
+
 def pivots(rays: Any) -> tuple[ndarray, ndarray]:
     """A parameter of each ray with which the rays are independent, its largest when earlier rays are taken off; and the
     places of these rays, without those that are sums of others. Short rays come first, so that few are changed; what is
@@ -382,5 +401,5 @@ def by_column(columns: list[tuple[ndarray, ndarray]], n: int) -> Any:
     return sparse.csc_array((values, rows, starts), (n, len(columns)))
 
 
-def _signs(up: ndarray, down: ndarray) -> ndarray:
+def signs_of_two(up: ndarray, down: ndarray) -> ndarray:
     return np.where(up & down, np.nan, up.astype(float) - down)

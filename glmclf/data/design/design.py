@@ -16,18 +16,19 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
-from glmclf.core.design.arrow import ArrowColumns, spine
+from glmclf.core.design.arrow import spine
 from glmclf.core.design.coding import of_record, to_record
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns, SubtermColumns, expand
 from glmclf.core.design.pieces import from_pieces
+from glmclf.core.design.recoding import recoded
 from glmclf.data.derivatives.design import refuse_variable, slope
 from glmclf.data.design.arrays import rows_by_place, sums_up
 from glmclf.data.design.records import VERSION, check_version
 from glmclf.data.formula.evaluate import label_columns, raw_missing, scattered, value_of
 from glmclf.data.formula.factors import Expression, Factor, Value
 from glmclf.data.formula.parse import Parsed, coding_of, codings
-from glmclf.data.formula.terms import Subterm, Variable, are_plain, by_value, match
+from glmclf.data.formula.terms import Subterm, Variable, are_plain, by_value, margins, match
 from glmclf.data.formula.undefined import COUNTS_AS_MISSING, NamedColumns, not_finite_rows, say_undefined
 from glmclf.data.table.frame import Column, as_frame, close_to, naming_rows, placed, read_column
 from glmclf.errors import DataError
@@ -173,12 +174,7 @@ def of_table_record(record: Mapping[str, Any], borrowed: Mapping[str, Any], safe
     """Fields of a design from the record that `table_record` made."""
     columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
     factors = {f["code"]: Factor.from_record(f, columns, borrowed, safe=safe) for f in record["factors"]}
-    return {
-        "formula": record["formula"],
-        "endog_name": record["endog_name"],
-        "factors": factors,
-        "columns": columns,
-    }
+    return {"formula": record["formula"], "endog_name": record["endog_name"], "factors": factors, "columns": columns}
 
 
 def table_of(newdata: Any) -> pd.DataFrame:
@@ -263,7 +259,8 @@ class Design(TableDesign):
     def pieces(self, values: Mapping[str, ndarray]) -> list[SubtermColumns]:
         """X as pieces, from the codes or numbers of each factor."""
         widths = {code: factor.width for code, factor in self.factors.items()}
-        return [subterm.piece(values, widths) for subterm in self.subterms]
+        found = [subterm.piece(values, widths) for subterm in self.subterms]
+        return [p._replace(margin=at) for p, at in zip(found, margins(self.subterms, widths), strict=True)]
 
     def matrix(self, newdata: Any, partial: bool = False) -> ndarray:
         """X for the rows of another table; a row with a missing value is NaN throughout, or where it has to be.
@@ -307,10 +304,12 @@ class Design(TableDesign):
         pieces, keep = self._new_pieces(newdata)
         return from_pieces(pieces, len(keep)) if keep.all() and len(keep) else Dense(self._filled(pieces, keep))
 
-    def level_columns(self, newdata: Any) -> ArrowColumns | None:
+    def level_columns(self, newdata: Any) -> Any:
         """X for the rows of another table where a factor has many levels, and no value is missing; else None."""
         pieces, keep = self._new_pieces(newdata)
-        return ArrowColumns(pieces, len(keep)) if keep.all() and len(keep) and spine(pieces) is not None else None
+        if not keep.all() or not len(keep) or (recoded(pieces) is None and spine(pieces) is None):
+            return None
+        return from_pieces(pieces, len(keep))
 
     def _new_pieces(self, newdata: Any) -> tuple[list[SubtermColumns], ndarray]:
         """X as pieces for the complete rows of another table, and a mask of these rows."""
@@ -428,15 +427,19 @@ class Design(TableDesign):
         have one."""
         widths = {code: factor.width for code, factor in self.factors.items()}
         moving, pieces, start = [np.zeros(0, dtype=np.intp)], [], 0
-        for subterm in self.subterms:
+        for subterm, margin in zip(self.subterms, margins(self.subterms, widths), strict=True):
             stop = start + subterm.size(widths)
             mine = [code for code in subterm.factors if code in slopes]
             parts: list[Any] = [subterm.piece({**values, code: slopes[code]}, widths) for code in mine]
             if parts:
                 moving.append(np.arange(start, stop))
-                pieces.append(parts[0]._replace(numbers=sum(part.numbers for part in parts)))
+                pieces.append(parts[0]._replace(numbers=sum(part.numbers for part in parts), margin=margin))
             start = stop
-        return np.concatenate(moving), pieces
+        columns = np.concatenate(moving)
+        place = np.full(start, -1)
+        place[columns] = np.arange(len(columns))
+        own = (p if p.margin is None else p._replace(margin=place[p.margin]) for p in pieces)
+        return columns, list(own)
 
     def __call__(self, newdata: Any) -> tuple[None, ndarray]:
         """The pair (None, X) of `matrix`."""
@@ -454,7 +457,7 @@ def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contr
     subterms = [
         Subterm(
             tuple(f.name() for f in sub.factors),
-            {f.name(): coding_of(m) for f, m in sub.contrast_matrices.items()},
+            {f.name(): coding_of(m, f.name()) for f, m in sub.contrast_matrices.items()},
         )
         for subs in info.term_codings.values()
         for sub in subs

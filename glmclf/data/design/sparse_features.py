@@ -13,7 +13,15 @@ from numpy import ndarray
 from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.families import OUTSIDE, Family, MultinomialFamily, SparseBernoulli, SparsePoisson
 from glmclf.core.naive_bayes.family import is_sparse
-from glmclf.data.design.arrays import Dropped, column_names, is_frame, rows_by_place, sparse_numbers, sparse_table
+from glmclf.data.design.arrays import (
+    Dropped,
+    column_names,
+    doubtful_columns,
+    is_frame,
+    rows_by_place,
+    sparse_numbers,
+    sparse_table,
+)
 from glmclf.data.design.feature_design import Feature
 from glmclf.data.design.feature_terms import Term
 from glmclf.data.table.frame import as_frame, close_to, quoted, row_labels
@@ -139,9 +147,13 @@ class SparseFeatureDesign:
             Another number of columns, values that a family cannot have, missing values.
         """
         X = self._rows(newdata)
-        if not np.isfinite(X.data).all():
-            raise DataError("the new rows hold missing or infinite values, which sparse features do not have.")
         index = newdata.index if isinstance(newdata, pd.DataFrame) else pd.RangeIndex(X.shape[0])
+        for j, column in list(doubtful_columns(X).items())[:1]:
+            odd = ~np.isfinite(column)
+            raise DataError(
+                f'"{self.names[j]}" of the new data is missing or infinite ({row_labels(odd, index)}), which sparse '
+                "features cannot be: leave such rows out."
+            )
         self._check_fixed(X, index)
         return self.split(X, index)
 

@@ -290,6 +290,7 @@ class _ManyLevels:
 
 class _ManyDeviations(_ManyLevels):
     def code_with_intercept(self, levels: Any) -> Any:
+        _check_held(len(levels), "sum coding without an intercept")
         return self._contrast.code_with_intercept(levels)
 
 
@@ -314,18 +315,33 @@ def _held(contrast: Any, levels: Any) -> Any:
         known.check(levels)
     if type(known) in (Treatment, BaseLevel):
         return _ManyLevels(known)
-    if 8 * len(levels) ** 2 > MAX_DENSE_BYTES:
+    if type(known) is Sum:
+        return _ManyDeviations(known)
+    _check_held(len(levels), "another coding than treatment or sum coding")
+    return contrast
+
+
+def _check_held(L: int, what: str) -> None:
+    """Raise ValueError for a coding of so many levels that its matrix takes gigabytes."""
+    if 8 * L * L > MAX_DENSE_BYTES:
         raise ValueError(
-            f"a coding of {len(levels):,} levels other than treatment coding would take "
-            f"{8e-9 * len(levels) ** 2:.1f} GB: use C(...) without another coding"
+            f"{what} of {L:,} levels would take a matrix of {8e-9 * L * L:.1f} GB: use C(...) without another coding, "
+            "or C(..., Sum) beside an intercept"
         )
-    return _ManyDeviations(known) if type(known) is Sum else contrast
 
 
-def coding_of(matrix: Any) -> Any:
-    """The coding behind patsy's `ContrastMatrix`."""
+def coding_of(matrix: Any, code: str) -> Any:
+    """The coding behind patsy's `ContrastMatrix` of a factor."""
     found = getattr(matrix, "coding", None)
-    return np.asarray(matrix.matrix, dtype=np.float64) if found is None else found
+    if found is not None:
+        return found
+    rows = np.asarray(matrix.matrix, dtype=np.float64)
+    if not np.isfinite(rows).all():
+        raise FormulaError(
+            f'"{code}" cannot be coded: its coding of {len(rows):,} levels has numbers that are not finite '
+            "(polynomials of so many levels are none). Use poly() of a number, or another coding."
+        )
+    return rows
 
 
 def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
@@ -380,7 +396,8 @@ CODING_ERRORS = (PatsyError, ValueError, TypeError, AttributeError, AssertionErr
 
 
 def _coded(terms: list[tuple[_Known, ...]]) -> DesignInfo:
-    return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
+    with np.errstate(over="ignore", invalid="ignore"):  # of polynomials of hundreds of levels, which are refused
+        return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
 
 
 def _not_coded(known: dict[str, _Known], error: Exception) -> FormulaError:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design import coding as many
 from glmclf.core.design.coding import LevelCoding
 from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.formula.factors import recode
@@ -53,8 +54,8 @@ class Subterm(NamedTuple):
 
     def _coded(self) -> set[str]:
         """The factors whose cells are codes: all, or that of the most levels where it has many."""
-        many = [code for code in self.factors if isinstance(self.contrasts.get(code), LevelCoding)]
-        return {max(many, key=lambda code: len(self.contrasts[code]))} if many else set(self.contrasts)
+        found = [code for code, coding in self.contrasts.items() if len(coding) >= many.MANY_LEVELS]
+        return {max(found, key=lambda code: len(self.contrasts[code]))} if found else set(self.contrasts)
 
     def _cross(
         self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray
@@ -100,6 +101,31 @@ class Subterm(NamedTuple):
             if not np.allclose(coding @ solution, 1.0, atol=1e-10):
                 return False
         return True
+
+
+def margins(subterms: list[Subterm], widths: Mapping[str, int]) -> list[ndarray | None]:
+    """Places in X, for each subterm in which a factor of many levels has a column less than levels, and not one for
+    each of the others, of the columns of the subterm that is like it but for the factor; None for others."""
+    starts = np.cumsum([0, *(s.size(widths) for s in subterms)]).tolist()
+    return [_margin(s, subterms, starts, widths) for s in subterms]
+
+
+def _margin(s: Subterm, subterms: list[Subterm], starts: list[int], widths: Mapping[str, int]) -> ndarray | None:
+    for code, coding in s.contrasts.items():
+        lacks_one = len(coding) >= many.MANY_LEVELS and coding.shape[1] == len(coding) - 1
+        if lacks_one and getattr(coding, "opposite", 0) is not None and s._coded() == {code}:
+            rest = tuple(c for c in s.factors if c != code)
+            for other, start in zip(subterms, starts, strict=False):
+                if other.factors == rest and all(_same(other.contrasts[c], s.contrasts[c]) for c in other.contrasts):
+                    return np.arange(start, start + other.size(widths))
+    return None
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two codings of a factor are the same."""
+    if isinstance(a, LevelCoding) or isinstance(b, LevelCoding):
+        return type(a) is type(b) and all(np.array_equal(x, vars(b)[name]) for name, x in vars(a).items())
+    return np.array_equal(a, b)
 
 
 def _rows_of(coding: Any, codes: ndarray) -> ndarray:

@@ -213,6 +213,8 @@ def read_endog(endog: Any) -> tuple[dict[str, pd.Series], pd.Index | None]:
         return {str(getattr(endog, "name", "") or "y"): as_series(endog)}, None
     if isinstance(endog, pd.Categorical):
         return {"y": pd.Series(endog)}, None
+    if is_sparse(endog):
+        raise DataError("endog: scipy.sparse is for exog alone; pass endog.toarray().ravel().")
     array = np.asarray(endog)
     if array.dtype.kind == "U":  # numpy turns a list of labels and numbers into text
         array = np.asarray(endog, dtype=object)

@@ -13,7 +13,7 @@ from glmclf.data.design.sparse_features import SparseFeatureDesign, without_zero
 from glmclf.data.reading.arrays import BesideArrays, check_finite, read_exog
 from glmclf.data.reading.feature_reader import ALONE
 from glmclf.data.reading.features import FEATURE_MISSING, block_of
-from glmclf.data.table.frame import quoted
+from glmclf.data.table.frame import quoted, row_labels
 from glmclf.data.table.rows import ReadTable, Respond, check_missing_option
 from glmclf.errors import DataError
 
@@ -69,8 +69,8 @@ def read_sparse_features(
     if lost and missing in ALONE:
         name = next(iter(lost))
         raise DataError(
-            f'"{name}" is missing in {int(lost[name].sum())} rows: of scipy.sparse features none may be missing where '
-            'others are there; missing="drop" leaves such rows out.'
+            f'"{name}" is missing ({row_labels(lost[name], index)}): of scipy.sparse features none may be missing '
+            'where others are there; missing="drop" leaves such rows out.'
         )
     beside.rows.lose(beside.lost, lost)
     X = without_zeros(X if beside.rows.selection is None else X[beside.rows.selection])

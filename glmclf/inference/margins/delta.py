@@ -69,7 +69,7 @@ class DeltaCovariance:
         J = self.J / unit[:, None]
         out = np.zeros(len(J)) if self.V is None else np.einsum("ep,ep->e", J @ self.V, J)
         if self.V is not None:
-            size = np.abs(J) @ np.sqrt(self.V.diagonal())
+            size = np.abs(J) @ np.sqrt(np.maximum(self.V.diagonal(), 0.0))
             out = np.where(np.abs(out) <= ROUNDED_VARIANCE * J.shape[1] * size * size, 0.0, out)
         if self.F is not None:
             F = _columns_times(self.F, 1.0 / unit)

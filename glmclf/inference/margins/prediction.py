@@ -63,15 +63,12 @@ class LinearErrors:
         if isinstance(X, FactorColumns):
             return self._by_cells(X)
         here, variance = self._here, np.empty(len(X))
-        if isinstance(self._V, SymmetricMatrix):
-            variance = self._finite.quadratic(X)
-            variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
-            return variance
         root, sign = self._factored
         for start in range(0, len(X), ROWS_AT_A_TIME):
             block = X[start : start + ROWS_AT_A_TIME]
-            part = (block if here.all() else block[:, here]) @ root
-            variance[start : start + ROWS_AT_A_TIME] = (part * part) @ sign
+            with np.errstate(over="ignore", invalid="ignore"):  # numbers that are infinite, or near the largest
+                part = (block if here.all() else block[:, here]) @ root
+                variance[start : start + ROWS_AT_A_TIME] = (part * part) @ sign
         if not here.all():
             variance[(X[:, ~here] != 0).any(axis=1)] = np.nan
         return variance

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from glmclf.core.design.arrow import ArrowColumns
+from glmclf.core.design.columns import some_columns
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
@@ -83,25 +83,16 @@ def level_derivatives(
         return 1.0 / se + estimate * fall / (2.0 * se**3)
 
 
-def _is_apart(X: Any, tested: ndarray) -> bool:
-    """Whether columns tested are in the border of a factor of many levels, so that rows need not be expanded."""
-    return isinstance(X, ArrowColumns) and bool(np.isin(tested, X.layout.border).all())
-
-
-def _tested_columns(X: Any, tested: ndarray) -> ndarray:
-    if _is_apart(X, tested):
-        return X.border.toarray()[:, np.searchsorted(X.layout.border, tested)]
-    return X.toarray()[:, tested]
-
-
 def _chunks(Z, X, m, offset, w, width: int, tested: ndarray):
     """Rows a few at a time, of the columns tested alone."""
-    step = max(64, MAX_EFFECT_ENTRIES // max(width, len(X.layout.border) if _is_apart(X, tested) else X.shape[1]))
+    columns, of = np.unique(tested, return_inverse=True)
+    X = some_columns(X, columns)
+    step = max(64, MAX_EFFECT_ENTRIES // max(width, len(columns)))
     for start in range(0, Z.shape[0], step):
         rows = slice(start, start + step)
         times: Any = 1.0 if m is None else m[rows]
         times = times if w is None else times * w[rows]
-        yield Z[rows], _tested_columns(X[rows], tested), times, None if offset is None else offset[rows]
+        yield Z[rows], X[rows].toarray()[:, of], times, None if offset is None else offset[rows]
 
 
 def _sums(likelihood, Z, X, m, offset, w, theta, G, tested) -> ndarray:

@@ -10,6 +10,7 @@ from numpy import ndarray
 from glmclf.checks import MAX_NAMES
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.columns import expandable
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.fit.precision import expected_digits
 from glmclf.errors import InferenceWarning, warn
 from glmclf.results.separation import spelled
@@ -55,7 +56,7 @@ def rounded_columns(model: Any) -> list[bool]:
         return [False] * len(computed)
     patterns = model._rows.patterns()
     X = patterns.arrays[0]
-    if isinstance(X, ArrowColumns):
+    if isinstance(X, ArrowColumns | RecodedColumns):
         found = X.by_column(patterns.sum(lambda X: _last_bits(X.numbers)))
     else:
         found = expandable(patterns).sum(lambda X: _last_bits(X.toarray()))

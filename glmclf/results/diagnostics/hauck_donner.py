@@ -11,7 +11,9 @@ from numpy import ndarray
 from glmclf.checks import MAX_NAMES, first_of
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
+from glmclf.core.design.recoding import recoding_of
 from glmclf.core.fit.coordinates import covariance_from_basis
+from glmclf.core.fit.level_rank import expands
 from glmclf.core.fit.offsets import centring
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks
@@ -80,12 +82,18 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     V, estimate, likelihood = expected_covariance(res), res._theta[tested], res.model._likelihood
     blocks = undecided_rows(res)
     if isinstance(V, BlocksPlusLowRank):
-        if likelihood.n_eta == 1 and res._state.estimate.is_finite and not res._state.combinations:
+        simple = res._state.estimate.is_finite and not res._state.combinations
+        recoded = recoding_of(res.model._rows.blocks())
+        if simple and recoded is None and likelihood.n_eta == 1:
             V = covariance_from_basis(res._state.basis, V)
             out[tested] = level_derivatives(likelihood, blocks, res._state.inner, V, tested, estimate)
             return out
-        tested = tested[np.isin(tested, V.layout.border)]  # of levels beside others that are infinite none are told
-        estimate = res._theta[tested]
+        if not simple or recoded is None or not expands(res.model._rows.columns()):
+            # of levels beside others that are infinite, or in sum coding of very many, none are told
+            border, k = V.layout.border, len(res.model.exog_names)
+            border = border if recoded is None else border // k * k + recoded.places(border % k)
+            tested = tested[np.isin(tested, border)]
+            estimate = res._theta[tested]
     unit = np.zeros((len(tested), len(res._theta)))
     unit[np.arange(len(tested)), tested] = 1.0
     R = res._in_coordinates(unit)[2]

@@ -15,12 +15,13 @@ from numpy import ndarray
 
 from glmclf.caching import cached_property
 from glmclf.core.design import coding
-from glmclf.core.design.centring import LevelCentring
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.design.coding import uncoded_cells
 from glmclf.core.design.columns import beside
 from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import FactorColumns
 from glmclf.core.design.product import rotated
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.fit.aliasing import violations
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.design.feature_design import MISSING_LEVEL
@@ -334,7 +335,7 @@ class RegressionPredictors(LinearPredictors):
     def by_level(self) -> bool:
         state, design = self.res._state, self.design
         wide = hasattr(design, "level_columns") and len(design.xnames) >= coding.MANY_LEVELS and self.blockwise
-        return wide and (state.basis is None or isinstance(state.basis, LevelCentring))
+        return wide and (state.basis is None or (isinstance(state.basis, DesignBasis) and state.basis.keeps_levels))
 
     def rows(self, raw: Any) -> Any:
         res = self.res
@@ -343,7 +344,19 @@ class RegressionPredictors(LinearPredictors):
         return raw if res._state.basis is None else rotated(Dense(raw), res._state.basis, res._state.exact)[:].toarray()
 
     def slopes(self, raw: Any, d: Any) -> Moved:
-        return d if isinstance(d, Moved) else Moved.of(self.rows(d))  # means by level are of columns that do not move
+        basis = self.res._state.basis
+        if not isinstance(d, Moved):
+            return Moved.of(self.rows(d))
+        if basis is None:
+            return d
+        at = np.argsort(basis.places(np.arange(self.k)))  # means by level are of columns that do not move
+        if isinstance(d.values, RecodedColumns):
+            return Moved(at[d.columns[d.values.recoding.order]], d.values.by_level)
+        if len(d.columns) == basis.touched(np.isin(np.arange(self.k), d.columns)).sum():
+            return Moved(at[d.columns], d.values)
+        wide = np.zeros((d.values.shape[0], self.k))
+        wide[:, d.columns] = d.values.toarray()
+        return Moved.of(self.rows(wide))
 
     def predictors(self, raw: Any, X: Any, offset: ndarray | None) -> ndarray:
         columns, X = (Dense(a) if isinstance(a, ndarray) else a for a in (raw, X))

@@ -21,13 +21,12 @@ from glmclf.core.fit.coordinates import from_basis, into_basis
 from glmclf.core.fit.offsets import centred
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics import seeds
-from glmclf.core.numerics.arrow import BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, in_place
 from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame, labels
 from glmclf.data.table.rows import offset_of_new_rows
-from glmclf.errors import CollinearityWarning, DataError, EstimationError, without_warnings
+from glmclf.errors import CollinearityWarning, EstimationError, without_warnings
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
@@ -185,9 +184,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         if estimate.is_finite:
             return z
         from glmclf.core.separation.deadline import Deadline
+        from glmclf.core.separation.recoded import of_levels
 
         K, k, time = self.model.J, self.model.K, Deadline()
-        rows, of = representatives(X, estimate.unbounded.reshape(-1, k).any(axis=0))
+        cone, X = of_levels(estimate.cone, X)
+        rows, of = representatives(X, cone.moved.reshape(-1, k).any(axis=0))
         beats, unknown = np.zeros((K, K, len(rows) + 1)), np.zeros(len(rows) + 1, dtype=bool)
         step = expanded_rows(k * (K - 1))
         for start in range(0, len(rows), step):
@@ -199,7 +200,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                     R[:, (c - 1) * k : c * k] = A
                     if l:
                         R[:, (l - 1) * k : l * k] = -A
-                    beats[c, l, at], open_ = signs_of_rows(estimate.cone, R, time)
+                    beats[c, l, at], open_ = signs_of_rows(cone, R, time)
                     beats[l, c, at] = -beats[c, l, at]
                     unknown[at] |= open_
         beats, unknown = beats[:, :, of], unknown[of]  # the last is for rows that no direction moves
@@ -429,10 +430,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
             return self._by_level(values, index)
-        p = values
-        missing = np.isnan(p).any(axis=1)
-        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
-        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        missing = np.isnan(values).any(axis=1)
+        return self.model._response.series(np.nan_to_num(values).argmax(axis=1), index, missing)
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
@@ -460,22 +459,17 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
         return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
 
-    def _new_offset(self, newdata, offset):
-        if offset is None and not self.model._has_offset:
-            return None
-        column = self.model._offset_column if offset is None else offset
-        if column is None:
-            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+    def _aligned_offset(self, newdata, given):
         model = self.model
-        if isinstance(column, pd.DataFrame):
+        if isinstance(given, pd.DataFrame):
             base = replace(model._response, reference=model._offset_base)
-            column = model._labelled_offset(column, base.classes[1:])
+            given = model._labelled_offset(given, base.classes[1:])
             if not (isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata)):
                 table = as_frame(newdata, empty=True, scalars=True)
-                column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
-        if not isinstance(column, (str, pd.Series)):
-            return model._relative(offset_of_new_rows(column))
-        return model._relative(self._offset_of(column, as_frame(newdata, empty=True, scalars=True)))
+                given = np.column_stack([align(given[c], name="offset", frame=table) for c in given.columns])
+        if not isinstance(given, (str, pd.Series)):
+            return model._relative(offset_of_new_rows(given))
+        return model._relative(self._offset_of(given, as_frame(newdata, empty=True, scalars=True)))
 
     @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:
@@ -502,7 +496,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         check_prediction(which)
         X, eta, index = self._linear(newdata, offset)
         size = X.block_size if isinstance(X, FactorColumns) else rows_at_once(X)
-        parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are infinite, or near the largest
+            parts = [self._log_odds_covariance(x) for (x,) in Blocks(X, size=size)]
         q = eta.shape[1] - 1
         S, order = np.concatenate([np.zeros((0, q, q)), *parts]), self.model._order
         if priors is not None:
@@ -530,10 +525,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         """Covariance of the linear predictors of rows in the fit's coordinates, (n, K-1, K-1)."""
         n, k = X.shape
         q = len(self._cov.matrix) // k
-        if isinstance(X, ArrowColumns) and isinstance(self._cov.matrix, BlocksPlusLowRank):
-            levels, slots = X.layout.slots.shape
-            if self._cov.matrix.layout.slots.shape == (levels, q * slots):
-                return X.forms(self._cov.matrix, q)
+        if isinstance(X, ArrowColumns) and X.fits(self._cov.matrix, q):
+            return X.forms(self._cov.matrix, q)
         V = np.asarray(self._cov.matrix).reshape(q, k, q, k)
         if not isinstance(X, FactorColumns) or not np.isfinite(V).all():
             A = X.toarray()

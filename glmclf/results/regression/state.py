@@ -11,9 +11,14 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
-from glmclf.core.design.centring import LevelCentring
 from glmclf.core.fit.aliasing import not_estimable
-from glmclf.core.fit.coordinates import Coordinates, covariance_from_basis, from_basis
+from glmclf.core.fit.coordinates import (
+    Coordinates,
+    basis_of_record,
+    covariance_from_basis,
+    from_basis,
+    record_of_basis,
+)
 from glmclf.core.fit.estimate import Estimate, at_infinity
 from glmclf.core.fit.solvers.loop import Fit
 from glmclf.core.likelihood.objective import Evaluation
@@ -287,7 +292,7 @@ class FitState:
             "gamma": fit.theta,
             "shift": self.shift,
             "inner": self.inner if self.shift.any() else None,
-            "basis": found.basis.to_record() if isinstance(found.basis, LevelCentring) else found.basis,
+            "basis": record_of_basis(found.basis),
             "value": fit.evaluation.value,
             "score": fit.evaluation.score,
             "information": None if found.too_wide else record_of(fit.evaluation.information),
@@ -308,7 +313,7 @@ class FitState:
         f: dict[str, Any] = {n: np.array(v) if isinstance(v, list) else v for n, v in stored["fit"].items()}
         fit = Fit(f["gamma"], cls._evaluation(f), f["iterations"], f["converged"], f["message"], f["decrement"])
         omitted = {int(j): {int(i): v for i, v in terms} for j, terms in f.get("omitted", {}).items()}
-        basis = LevelCentring.of_record(f["basis"]) if isinstance(f["basis"], Mapping) else f["basis"]
+        basis = basis_of_record(f["basis"])
         found = cls._kind_of_estimate(stored, cone)(fit, basis, omitted=omitted, exact=f.get("exact"))
         coordinates = replace(coordinates, omitted=omitted)
         state = cls.of(found, cls._covariance(stored["covariance"], found, coordinates), coordinates)

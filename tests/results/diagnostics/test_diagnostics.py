@@ -292,6 +292,8 @@ def test_vif_of_odd_fits(toy):
     assert_allclose(res.vif().GVIF[["x", "z"]], fit("Logit", toy).vif().GVIF, rtol=1e-8)
     with pytest.warns(InferenceWarning, match="column of ones"):
         fit("Logit", toy, "0 + x + z").vif()
+    mean = fit("Logit", toy, "0 + x + C(w, Sum)")  # a column of ones among those of a factor
+    assert_allclose(mean.vif().loc[["x", "C(w, Sum)"]], fit("Logit", toy, "x + C(w, Sum)").vif().iloc[::-1], rtol=1e-8)
     ridge = glmclf.Logit.from_formula("b ~ x + z", toy).fit_regularized(0.1)
     assert_allclose(ridge.vif("design").GVIF, fit("Logit", toy).vif("design").GVIF, rtol=1e-10)
     with pytest.raises(NotImplementedError, match="regularised"):
