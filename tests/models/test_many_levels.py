@@ -13,7 +13,7 @@ from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
-from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
+from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 from glmclf.results.margins.predictors import RegressionPredictors
@@ -568,9 +568,28 @@ def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
     with pytest.raises(NotImplementedError, match='all pairs of the 14 levels of "id" would take .* use t_test'):
         res.t_test_pairwise("id")
     monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
-    for test in ("LR", "wald", "score"):
-        with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
-            res.anova(test=test)
+    with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
+        res.anova(1, "wald")
+    monkeypatch.setattr("glmclf.inference.covariance.types.MAX_EXPANDED_SCORES", 10)
+    with pytest.raises(NotImplementedError, match="as a factor has many levels, takes scores of all rows"):
+        res.with_cov("HAC")
+
+
+@pytest.mark.parametrize("test", ["LR", "wald", "score"])
+def test_tests_of_terms_form_no_array_of_all_pairs(monkeypatch, test):
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id")
+    expected = dense.anova(test=test)
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+    monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
+    np.testing.assert_allclose(many.anova(test=test), expected, rtol=1e-9)
+    assert len(expected) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
+def test_bootstrap_of_clusters_that_are_levels_has_no_estimate(monkeypatch):
+    _, many = pair(monkeypatch, "Logit", "y ~ x + z + id")
+    with pytest.raises(EstimationError, match="only 0 of 4 replications have an estimate .4 collinear"):
+        many.with_cov("bootstrap", reps=4, seed=1, groups="id")
 
 
 # how a column that is large beside its spread within levels may come: in the border, in slopes, in several equations

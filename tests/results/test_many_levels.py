@@ -7,17 +7,19 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from glmclf import CLogLog, Logit, MNLogit, Probit
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, Probit
 from glmclf.core.design import coding, pieces
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns
+from glmclf.core.fit import bias
 from glmclf.errors import CollinearityWarning, UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
 from glmclf.inference.specification import moment_tests
+from glmclf.models import discriminant
 from glmclf.results.diagnostics import goodness_of_fit, influence
 from glmclf.results.hypotheses import pairwise
-from glmclf.results.margins import levels, typical
+from glmclf.results.margins import effects, levels, typical
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-11}  # two ways of summing, at estimates that agree to the solver's tolerance
 
@@ -80,6 +82,7 @@ QUESTIONS = {
     "components": lambda res: res.components(),
     "moments": lambda res: res.gof_test().drop(index=["Pearson", "deviance"]).filter(regex="^(?!information)", axis=0),
     "information": lambda res: res.information_matrix_test(diagonal=True),
+    **{f"anova {n} {t}": lambda res, n=n, t=t: res.anova(n, t) for n in (1, 3) for t in ("LR", "wald", "score")},
     "pairs": lambda res: res.t_test_pairwise("g", method="none").result_frame[["coef", "std err"]],
 }
 
@@ -289,3 +292,18 @@ def test_messages_about_many_levels_are_short():
     ):
         with pytest.raises(ValueError, match="and 54 more"):
             refused()
+
+
+def test_many_levels_are_refused_by_size_where_all_are_needed_at_once(monkeypatch):
+    data = table(levels=40)
+    for module in (discriminant, bias):
+        monkeypatch.setattr(module, "MAX_DENSE_BYTES", 8 * 40 * 40)
+    for model in (LDA, QDA):
+        with pytest.raises(NotImplementedError, match=r"480 rows of 40 features .*NaiveBayes has a table"):
+            model.from_formula("y ~ x + g", data)
+        assert model.from_formula("y ~ x + z", data).fit().nobs == len(data)
+    with pytest.raises(NotImplementedError, match=r"all 41 coefficients.*firth"):
+        Logit.from_formula("y ~ x + g", data).fit(bias_reduction="median")
+    monkeypatch.setattr(effects, "MAX_GRADIENT_NUMBERS", 100)
+    with pytest.raises(NotImplementedError, match=r"some levels, as variables=\{\"g\": \['g00', 'g01'\]\}"):
+        Logit.from_formula("y ~ x + g", data).fit().predictions("g")

@@ -297,20 +297,14 @@ class BinaryResults(RegressionResults, StatsmodelsStyle, metaclass=NamesStatsmod
         moved = self._with_priors(eta, priors, which)
         return PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
-    def _new_offset(self, newdata, offset):
-        """Offset of rows to predict, aligned with the rows; None without an offset."""
-        if offset is None and not self.model._has_offset:
-            return None
-        column = self.model._offset_column if offset is None else offset
-        if column is None:
-            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+    def _aligned_offset(self, newdata, given):
         if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
-            if isinstance(column, str):
-                raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
-            return offset_of_new_rows(column)
+            if isinstance(given, str):
+                raise DataError(f'the model was fitted with the offset "{given}": these rows need offset= values')
+            return offset_of_new_rows(given)
         table = as_frame(newdata, empty=True, scalars=True)
-        scalar = np.ndim(column) == 0 and not isinstance(column, str)
-        return offset_of_new_rows(column) if scalar else self._offset_of(column, table)
+        scalar = np.ndim(given) == 0 and not isinstance(given, str)
+        return offset_of_new_rows(given) if scalar else self._offset_of(given, table)
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""

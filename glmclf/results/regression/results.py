@@ -452,6 +452,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _new_offset(self, newdata, offset) -> Any:
         """Offset of rows to predict, aligned with the rows; None without an offset."""
+        if offset is None and not self.model._has_offset:
+            return None
+        given = self.model._offset_column if offset is None else offset
+        if given is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        return self._aligned_offset(newdata, given)
+
+    def _aligned_offset(self, newdata: Any, given: Any) -> Any:
+        """Offset of rows to predict from a column of theirs, or from values beside them."""
         raise NotImplementedError
 
     def _offset_of(self, column: Any, table: pd.DataFrame) -> ndarray:
