@@ -638,9 +638,9 @@ class Regularization(Inputs):
             if broken:
                 rows, said = broken_combinations(broken, found, self.exog_names)
                 raise EstimationError(
-                    f"there is no estimate for {rows} of its {test.shape[0]} rows: in every other row {said}, and not in "
-                    "these. Give columns without a penalty one by alpha= (a term stands for all of its columns), merge "
-                    "rare levels, or use folds that leave rows of each level to fit to"
+                    f"there is no estimate for {rows} of its {test.shape[0]} rows: in every other row {said}, and not "
+                    "in these. Give columns without a penalty one by alpha= (a term stands for all of its columns), "
+                    "merge rare levels, or use folds that leave rows of each level to fit to"
                 )
 
     def _fold_problem(self, wanted: PenaltyOptions, kept: ndarray, columns: ndarray):

@@ -320,8 +320,9 @@ def test_a_fold_without_which_one_level_of_many_has_no_rows():
     level = np.repeat(np.arange(30), 8)
     data = pd.DataFrame({"x": np.sin(np.arange(240)), "y": np.tile([0, 1], 120), "id": level})
     m = make("Logit", "y ~ x + C(id)", data)
-    with pytest.raises(EstimationError, match='8 of its 8 rows: .*"C.id..T.29." = Intercept less all other columns of id'):
-        m.fit_regularized_cv(np.where(level == 0, "a", np.tile(["b", "c"], 120)), alphas=[0.1], alpha={"x": 1.0})
+    folds = np.where(level == 0, "a", np.tile(["b", "c"], 120))
+    with pytest.raises(EstimationError, match='8 of its 8 rows: .*"C.id..T.29." = Intercept less all other columns'):
+        m.fit_regularized_cv(folds, alphas=[0.1], alpha={"x": 1.0})
 
 
 def test_folds_that_do_not_converge_are_named():
