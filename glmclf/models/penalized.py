@@ -627,7 +627,7 @@ class Regularization(Inputs):
 
         train, test = (self._rows.X.subset(np.flatnonzero(counts.any(axis=1))) for counts in (kept, out))
         for free in np.unique(wanted.alpha[columns] == 0, axis=1).T:
-            at, found = columns[free], {}
+            at, found = columns[free], {}  # type: ignore[var-annotated]
             while len(at) and at.tolist() != [self._constant_column()]:
                 more = dependencies_in(Blocks(some_columns(train, at)))
                 if not more:
