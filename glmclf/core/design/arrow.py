@@ -158,6 +158,22 @@ class ArrowColumns(FactorColumns):
         """Sums of u times the numbers of each slot by level, (L, m)."""
         return np.column_stack([self.level_sums_of(i, u) for i in range(len(self.slots))])
 
+    def equal_columns(self, other: ArrowColumns, own: ndarray, theirs: ndarray) -> ndarray | None:
+        """Mask of pairs of columns, at places of X and of another, that are equal, as is told without expanding levels:
+        one of a level and one of the border count as different. None where rows have other levels."""
+        if not np.array_equal(self.codes, other.codes):
+            return None
+        (a, s), (b, t) = ([part[at] for part in X.layout.owners] for X, at in ((self, own), (other, theirs)))
+        m = range(len(self.slots)), range(len(other.slots))
+        same = np.array([[np.array_equal(self.slot_numbers(i), other.slot_numbers(j)) for j in m[1]] for i in m[0]])
+        equal, rest = (a == b) & (a >= 0) & same[s, t], np.flatnonzero((a < 0) & (b < 0))
+        A, B = (
+            X.border.toarray()[:, np.searchsorted(X.layout.border, at[rest])]
+            for X, at in ((self, own), (other, theirs))
+        )
+        equal[rest] = (A == B).all(axis=0)
+        return equal
+
     def slot_numbers(self, i: int) -> ndarray:
         """Numbers of the columns of a slot, (n,)."""
         numbers = self.slots[i].numbers
@@ -449,7 +465,7 @@ def of_levels(blocks: Any) -> ArrowColumns | None:
 def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     """Which pieces are of the factor that has the most levels; None where none has many."""
     widths: dict[int, int] = {}
-    own = [_is_of_levels(piece) for piece in pieces]
+    own = [is_of_levels(piece) for piece in pieces]
     for piece, fits in zip(pieces, own, strict=True):
         if fits:
             widths[id(piece.codes)] = max(widths.get(id(piece.codes), 0), len(np.unique(piece.cat)))
@@ -459,7 +475,7 @@ def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     return [fits and id(piece.codes) == most for piece, fits in zip(pieces, own, strict=True)]
 
 
-def _is_of_levels(piece: SubtermColumns) -> bool:
+def is_of_levels(piece: SubtermColumns) -> bool:
     """Whether the columns of a piece are zeros but for a level each."""
     if piece.codes is None or len(piece.cat) < coding.MANY_LEVELS:
         return False
