@@ -22,6 +22,7 @@ from glmclf.core.separation import outcomes
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column
 
+GLANCE_LEVELS = 256  # levels of which a row shows of most columns of the border that they are not those of a slot
 MAX_SHARE_OF_INFORMATION = 1e-3  # left of a level's information where its rows may be told apart
 
 
@@ -66,7 +67,7 @@ def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, 
     makes: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
     layout, some = X.layout, starts[:-1] < starts[1:]
     found: dict[int, dict[int, ndarray]] = {}
-    heads = order[starts[:-1][some]]
+    heads = order[starts[:-1][some]][:GLANCE_LEVELS]
     border = X.border[heads].toarray()
     for s in range(len(X.slots)):
         numbers = X.slot_numbers(s)
@@ -79,7 +80,7 @@ def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, 
             lack = []
             for level in np.flatnonzero(~layout.there[:, s] & some).tolist():
                 rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
-                columns = np.array([X.slot_numbers(t)[rows] for t in slots]).reshape(-1, len(rows)).T
+                columns = np.array([X.slot_numbers(t)[rows] for t in slots.tolist()]).reshape(-1, len(rows)).T
                 mine = numbers[rows]
                 b = np.linalg.lstsq(columns, mine)[0]
                 if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():

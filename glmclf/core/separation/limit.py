@@ -24,7 +24,7 @@ from glmclf.core.design.recoding import recoding_of
 from glmclf.core.fit.coordinates import Coordinates, composed, from_basis, into_basis, placed, rows_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate, reported_from
 from glmclf.core.fit.information import information_vanished, loses_digits
-from glmclf.core.fit.level_rank import check_expanded, dependencies_in
+from glmclf.core.fit.level_rank import check_expanded, dependencies_in, expands
 from glmclf.core.fit.rank import triangular_factor
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
@@ -227,6 +227,8 @@ class Limit:
                     return centred
         if not isinstance(inner, Selected) and (found := dependencies_in(inner.blocks)):
             raise RankDeficiency(found)  # on the rows left, where not all is known of the cone
+        if constraints is None and not expands(objective.blocks):  # a trial, which is not worth all columns
+            raise RankDeficiency({})
         check_expanded(objective.blocks)
         R = triangular_factor(objective.blocks)
         free = qr(into_basis(R, cone.basis))[0][:, len(held) :]
