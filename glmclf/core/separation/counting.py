@@ -133,7 +133,7 @@ def _with_rest(objective: Objective, gone: Any, cone: Any, start: ndarray | None
     if cone is None:
         return CountedRows(gone, None, estimate("irls", objective, theta, warm=False, enough=enough).theta)
     try:
-        rest = limit_estimate("irls", objective, cone, None, theta, gone, enough=enough)
+        rest = limit_estimate("irls", objective, cone, None, theta, gone, trial=True, enough=enough)
     except RankDeficiency:  # rows that are decided were all that told columns apart
         return CountedRows(gone, None, theta + FAR * cone.direction)
     near = _far(objective, from_basis(rest.basis, rest.fit.theta), cone.direction)

@@ -210,8 +210,9 @@ class Limit:
     recoding: Any = None
 
     @classmethod
-    def of(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray) -> Limit:
-        """The limit of an objective, where outcomes are `gone`, with a start that is like `near`."""
+    def of(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray, trial: bool = False) -> Limit:
+        """The limit of an objective, where outcomes are `gone`, with a start that is like `near`; one that is tried
+        alone, as not all may be known of the cone, is not worth a basis of very many columns."""
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
         p, least = len(near), inner.blocks.arrays[0].least_rcond
@@ -227,7 +228,7 @@ class Limit:
                     return centred
         if not isinstance(inner, Selected) and (found := dependencies_in(inner.blocks)):
             raise RankDeficiency(found)  # on the rows left, where not all is known of the cone
-        if constraints is None and not expands(objective.blocks):  # a trial, which is not worth all columns
+        if trial and not expands(objective.blocks):
             raise RankDeficiency({})
         check_expanded(objective.blocks)
         R = triangular_factor(objective.blocks)
@@ -285,7 +286,7 @@ class RestrictedObjective(MultinomialObjective):
 
 
 def limit_estimate(
-    method: str, objective: Objective, cone: Any, constraints: Any, near: ndarray, gone: Any, **options
+    method: str, objective: Objective, cone: Any, constraints: Any, near: ndarray, gone: Any, trial: bool = False, **options
 ) -> LimitEstimate:
     """Maximise the limit of an objective along its recession cone; a fit that was diverging has stopped at `near`.
 
@@ -297,7 +298,7 @@ def limit_estimate(
         found = limit_estimate(method, objective.rotated(basis), own, None, near, gone, **options)
         limit = replace(found.limit, recoding=basis)
         return replace(found, basis=composed(basis, found.basis), cone=cone, limit=limit)
-    limit = Limit.of(objective, cone, constraints, gone, near)
+    limit = Limit.of(objective, cone, constraints, gone, near, trial)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         inner = _maximum(method, limit, options)
     evaluation = Evaluation(inner.fit.evaluation.value, np.zeros(limit.p), _nothing(objective, limit.p))
