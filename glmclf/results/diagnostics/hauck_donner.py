@@ -93,6 +93,8 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
             border, k = V.layout.border, len(res.model.exog_names)
             border = border if recoded is None else border // k * k + recoded.places(border % k)
             tested = tested[np.isin(tested, border)]
+            if not len(tested):
+                return out
             estimate = res._theta[tested]
     unit = np.zeros((len(tested), len(res._theta)))
     unit[np.arange(len(tested)), tested] = 1.0
