@@ -176,7 +176,7 @@ def signs_of_rows(cone: RecessionCone, R: ndarray, deadline: Deadline | None = N
     if hasattr(cone, "rays") or len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.signs_within(R, deadline or Deadline())
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
-    unknown = (np.abs(finite @ cone.basis) > cone.noise * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
+    unknown = (np.abs(finite @ cone.basis) > cone.still[0] * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)
     return np.where(unknown, np.nan, 0.0), unknown
 
 
@@ -187,7 +187,7 @@ def warn_of_unknown(unknown: ndarray, labels: Any, cone: RecessionCone) -> None:
         names = where[:MAX_NAMES] if labels is None else labels[where[:MAX_NAMES]]
         some = ", ".join(map(str, names)) + (", ..." if len(where) > MAX_NAMES else "")
         if len(cone.facets):
-            why = "them was not determined within the limit of time. Predict fewer rows at once."
+            why = "them is hidden by rounding, or was not determined within the limit of time: predict fewer at once."
         else:
             why = "them rests on many rows of the fit, which a file does not keep. Ask the fit, before it is saved."
         which = f"{len(where)} of {len(unknown)} rows to predict ({some}) are NaN"
@@ -238,7 +238,8 @@ def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
         ends = cone.rays.indptr
         return kept | {"rays": [[cone.rays.indices[a:b], cone.rays.data[a:b]] for a, b in pairwise(ends)]}
     facets = cone.extreme if cone.extreme.size <= MAX_FACET_NUMBERS else np.zeros((0, cone.basis.shape[1]))
-    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, "noise": cone.noise}
+    rounding = {"noise": cone.noise, "still": list(cone.still)}
+    return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, **rounding}
 
 
 def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Any]:
@@ -253,6 +254,8 @@ def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Any]:
         simplicial = SimplicialCone(of_all, stored["kind"] == "complete", np.ones(len(model.exog_names)))
         return Separation(stored["kind"], *_by_name(model, simplicial), None, *kept), simplicial
     basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
-    cone = RecessionCone(basis, facets.reshape(-1, basis.shape[1]), np.zeros(0, dtype=bool), float(stored["noise"]))
+    facets, noise = facets.reshape(-1, basis.shape[1]), float(stored["noise"])
+    still = tuple(stored.get("still", (noise, noise)))
+    cone = RecessionCone(basis, facets, np.zeros(0, dtype=bool), noise, still=still)
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
     return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone

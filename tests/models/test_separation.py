@@ -622,6 +622,54 @@ def test_rows_of_the_fit_are_predicted_as_fitted_whatever_the_origin(shift):
     np.testing.assert_array_equal(new, [1, np.nan, 0])
 
 
+def _far(seed, shift):
+    """Rows of few values, most of them told apart by the regressors, which have large means; for a model's frame."""
+    g = np.random.default_rng(seed)
+    n = int(g.integers(8, 30))
+    u = np.round(g.normal(size=n), int(g.integers(0, 4)))
+    t = pd.DataFrame({"x": u + shift, "z": g.integers(-2, 3, n) + shift * (g.random() < 0.5)})
+    t["h"], t["g"] = g.choice(list("uv"), n), g.choice(list("abcd"), n)
+    side = np.sign(u + g.integers(-1, 2) * (t.h == "v"))
+    t["y"] = np.where(side == 0, g.integers(0, 2, n), side > 0).astype(int)
+    t["k"] = np.where(t.y == 1, "p", np.where(t.z - t.z.mean() > g.normal(), "q", "r"))
+    return t
+
+
+@pytest.mark.parametrize(
+    "model, seed, shift, formula",
+    [
+        ("Logit", 3, 1e6, "x * z"),
+        ("Logit", 29, 1e8, "x * h * g"),
+        ("Probit", 19, 1e6, "0 + g + x:g"),
+        ("CLogLog", 7, 1e8, "x * h * g"),
+        ("MNLogit", 12, 1e8, "x * g"),
+        ("MNLogit", 8, 1e6, "x * z"),
+    ],
+)
+def test_rows_of_the_fit_are_predicted_as_fitted_where_their_terms_cancel(model, seed, shift, formula, tmp_path):
+    t = _far(seed, shift)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CollinearityWarning)
+        warnings.simplefilter("ignore", SeparationWarning)
+        res = getattr(glmclf, model).from_formula(f"{'k' if model == 'MNLogit' else 'y'} ~ {formula}", t).fit()
+    assert res.separation is not None
+    res.save(tmp_path / "a.json")
+    for r in (res, glmclf.load(tmp_path / "a.json")):
+        np.testing.assert_allclose(r.predict(t), res.fittedvalues, atol=1e-6)
+
+
+def test_a_parameter_that_is_0_holds_nothing_that_others_need():
+    """x at 1e6 moves no row along the only direction, (1, -1, 0): what rounding had left of it is not in the others."""
+    x = 1e6 + np.array([-0.458, -0.686, -0.026, 0.3, 0.62, -0.241, 1.75])
+    h, y = np.array([0, 1, 1, 1, 1, 1, 1.0]), np.array([1, 1, 0, 1, 1, 0, 1])
+    X = np.column_stack([np.ones(7), h, x])
+    with pytest.warns(SeparationWarning):
+        res = glmclf.Logit(y, X).fit()
+    assert 0 < np.asarray(res.fittedvalues)[1:].min() and np.asarray(res.fittedvalues)[1:].max() < 1
+    np.testing.assert_allclose(res.predict(X), res.fittedvalues, rtol=1e-6)
+    np.testing.assert_allclose(res.separation.direction, [1, -1, 0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("gap", [1e-5, 1e-6, 1e-7])
 @pytest.mark.parametrize("model", ["Logit", "Probit", "CLogLog"])
 def test_a_narrow_overlap_among_the_rows_that_are_left(model, gap):

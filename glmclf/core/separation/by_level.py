@@ -7,6 +7,8 @@ levels are counted.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray
 from scipy import sparse
@@ -16,7 +18,6 @@ from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import outcomes
-from glmclf.core.separation.cone import RecessionCone
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone
 
@@ -54,7 +55,7 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
             return None
         basis = np.zeros((k * q, cone.basis.shape[1]))
         basis[places] = cone.basis
-        cones.append(RecessionCone(basis, cone.facets, np.zeros(0, dtype=bool), cone.noise))
+        cones.append(replace(cone, basis=basis, decided=np.zeros(0, dtype=bool), M=None))
     if not cones:
         return None
     largest, seen = X.largest(), seen_outcomes(y, m, gone.shape[1])

@@ -33,6 +33,7 @@ MAX_ROWS_PER_ROUND = 500  # rows with which a linear program begins, and that a 
 MAX_POLYTOPE_DIMENSIONS = 6  # dimensions of a polytope whose corners are quickly found
 NULL_SINGULAR_SHARE = 1e-10  # share of the largest singular value below which one belongs to the null space
 ROUNDED_SHARE_OF_TERMS = 1e-11  # share of its terms below which a sum of them is rounding
+SMALLEST_SHARE_KEPT = 1e-9  # of a parameter of a direction, below which what a correction leaves of it is none
 MIN_BALL_SHARE = 1e-3  # distance of a point to its nearest facet, over its length, below which a cone is made rounder
 MAX_CENTRING_STEPS = 50  # Newton steps to the centre of a cone
 FACET_STEP_SHARE = 0.99  # share of the way to a facet that a member of the cone is moved
@@ -59,6 +60,9 @@ class Constraints(Protocol):
     def rows(self, which: ndarray) -> ndarray:
         """Some rows of A and E, (., p)."""
 
+    def given(self, which: ndarray) -> ndarray:
+        """Some rows of A and E in the units of the parameters, (., p)."""
+
 
 @dataclass(frozen=True)
 class RecessionCone:
@@ -79,6 +83,9 @@ class RecessionCone:
         Of the coordinates of rows in which it was found (`ScaledRows`); zeros for columns that were left out.
     tie : float
         What is 0 there.
+    still : (float, float)
+        Share of its terms up to which a combination of the parameters is not moved, and from which it is: between those
+        of the rows that nothing decides and of those that are decided. Both are the same but where rounding hides more.
     """
 
     basis: ndarray
@@ -87,6 +94,7 @@ class RecessionCone:
     noise: float = ROUNDED_SHARE_OF_TERMS
     M: Any = None
     tie: float = ROUNDED_SHARE_OF_TERMS
+    still: tuple[float, float] = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
     def direction(self) -> ndarray:
@@ -138,7 +146,7 @@ class RecessionCone:
     def moves(self, R: ndarray) -> ndarray:
         """Mask of the combinations R d of the parameters (., p) that some direction changes."""
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
-        moved: ndarray = (np.abs(R @ self.basis) > self.noise * (np.abs(R) @ np.abs(self.basis))).any(axis=1)
+        moved: ndarray = (np.abs(R @ self.basis) > self.still[0] * (np.abs(R) @ np.abs(self.basis))).any(axis=1)
         return moved
 
     def mapped(self, A: ndarray) -> RecessionCone:
@@ -194,7 +202,9 @@ class RecessionCone:
         """Signs as of `sign_of`, and the mask of those that were not determined in time, which are NaN."""
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         T, size = R @ self.basis, np.abs(R) @ np.abs(self.basis)
-        T[(np.abs(T) <= self.noise * size).all(axis=1)] = 0.0
+        moved, sure = ((np.abs(T) > share * size).any(axis=1) for share in self.still)
+        T[~(moved & sure)] = 0.0
+        hidden = moved & ~sure
         out, open_ = np.zeros(len(R)), np.zeros(len(R), dtype=bool)
         largest = np.abs(T).max(axis=1, initial=0.0)
         rounding = 16 * EPS * size.max(axis=1, initial=0.0) / np.where(largest > 0, largest, 1.0)
@@ -212,7 +222,7 @@ class RecessionCone:
                 late[i] = True
         if len(found):
             out, open_ = found[np.ravel(of)], late[np.ravel(of)]
-        return out, open_
+        return np.where(hidden, np.nan, out), open_ | hidden
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of parameters over the cone, of those that are not 0 the first `count` alone; NaN
@@ -244,7 +254,7 @@ class RecessionCone:
         else:
             sides = zip((1.0, -1.0), known, strict=True)
             up, down = (self._reaches(s * t, noise, deadline) if np.isnan(k) else bool(k) for s, k in sides)
-        return np.nan if up and down else 1.0 if up else -1.0 if down else 0.0
+        return np.nan if up == down else 1.0 if up else -1.0  # of neither sign only as rounding hides it
 
     def _reaches(self, t: ndarray, noise: float, deadline: Deadline) -> bool:
         """Whether t'x > 0 somewhere in the cone: at a ray that another question has found, or by a linear program.
@@ -533,9 +543,52 @@ def _within(constraints: Constraints, N: ndarray, theta: ndarray | None = None) 
     B, rounding = np.eye(T.shape[1]), 0.0
     if len(E) or not strict.all():
         B, rounding = _null_space_and_rounding(np.vstack([A[~strict], E]), place.tie)
-    C, facets, noise = rounded_cone(A[strict] @ B, B.T @ direction)
+    C, _, noise = rounded_cone(A[strict] @ B, B.T @ direction)
     basis = place.parameters(N @ B @ C, rounding)
-    return RecessionCone(basis, different(facets), decided, max(noise, rounding), place.M, place.tie)
+    seen = np.flatnonzero(~tied)[np.unique(of, return_index=True)[1][strict]]  # a row of each that is decided
+    facets, still = _facets_and_rounding(constraints, basis, seen, np.flatnonzero(~decided))
+    return RecessionCone(basis, different(facets), decided, max(noise, rounding), place.M, place.tie, still)
+
+
+def _facets_and_rounding(
+    constraints: Constraints, basis: ndarray, decided: ndarray, others: ndarray
+) -> tuple[ndarray, tuple[float, float]]:
+    """Facets of a cone, the rows `decided` in terms of its basis, and the shares of its terms up to which a row is not
+    moved: whoever asks about the rows anew is to find what a fit found.
+
+    The basis is changed where it moves the `others`, which nothing decides: a parameter that is 0, as rounding alone
+    moved it, may have held what others need to balance each other.
+    """
+
+    def shares() -> tuple[ndarray, float, ndarray]:
+        facets, moved = _moved(constraints, decided, basis)
+        left = _moved(constraints, others, basis)[1].max(axis=0, initial=0.0)
+        return facets, min(ROUNDED_SHARE_OF_TERMS, 0.25 * float(moved.max(axis=1).min(initial=1.0))), left
+
+    facets, still, left = shares()
+    wrong = np.flatnonzero(2.0 * left > still)
+    for j in wrong:
+        at = np.flatnonzero(basis[:, j])
+        R = constraints.given(others)[:, at] * np.abs(basis[at, j])
+        R = R / np.maximum(np.linalg.norm(R, axis=1), np.finfo(float).tiny)[:, None]
+        change = np.linalg.lstsq(R, R @ np.sign(basis[at, j]), rcond=NULL_SINGULAR_SHARE)[0]
+        share = 1.0 - np.sign(basis[at, j]) * change
+        basis[at, j] *= np.where(np.abs(share) > SMALLEST_SHARE_KEPT, share, 0.0)
+    if len(wrong):
+        facets, still, left = shares()
+    return facets, (still, max(still, 2.0 * float(left.max(initial=0.0))))
+
+
+def _moved(constraints: Constraints, rows: ndarray, basis: ndarray) -> tuple[ndarray, ndarray]:
+    """What each column of a basis moves some rows by, and the shares of its terms that this is, (m, r) both."""
+    values, shares = np.empty((2, len(rows), basis.shape[1]))
+    step = max(1, MAX_PRODUCT_NUMBERS // len(basis))
+    for start in range(0, len(rows), step):
+        R, part = constraints.given(rows[start : start + step]), slice(start, start + step)
+        size = np.abs(R) @ np.abs(basis)
+        values[part] = R @ basis
+        shares[part] = np.abs(values[part]) / np.where(size > 0, size, 1.0)
+    return values, shares
 
 
 def rounded_cone(F: ndarray, x: ndarray) -> tuple[ndarray, ndarray, float]:
@@ -812,6 +865,10 @@ class BinaryConstraints:
         """Some rows of A and E, (., p)."""
         return self._Z[which]
 
+    def given(self, which: ndarray) -> ndarray:
+        """Some rows of A and E in the units of the parameters, (., p)."""
+        return self.sign[which, None] * self.directions.X[which]
+
 
 class MultinomialConstraints:
     """Constraints (d_c - d_l)'x >= 0 for each class c that a row showed and l that it did not, = 0 for
@@ -838,19 +895,23 @@ class MultinomialConstraints:
 
     def times(self, D: ndarray) -> ndarray:
         """Products of all rows, those of A and of E together, with D (p, r): (m, r)."""
-        return self._of(np.ones(len(self.row), dtype=bool), D)
+        return self._of(self.directions.Z, np.ones(len(self.row), dtype=bool), D)
 
-    def _of(self, which: ndarray, D: ndarray) -> ndarray:
+    def _of(self, Z: ndarray, which: ndarray, D: ndarray) -> ndarray:
         D = D.reshape(self._K - 1, self._k, -1)
         zero = np.zeros_like(D[0])
-        out = np.empty((int(which.sum()), D.shape[2]))
         pair, row = self.pair[which], self.row[which]
+        out = np.empty((len(pair), D.shape[2]))
         for both in np.unique(pair):
             c, l = divmod(int(both), self._K)
             here = pair == both
-            out[here] = self.directions.Z[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
+            out[here] = Z[row[here]] @ ((D[c - 1] if c else zero) - (D[l - 1] if l else zero))
         return out
 
     def rows(self, which: ndarray) -> ndarray:
         """Some rows of A and E, (., p)."""
-        return self._of(which, np.eye(self.size))
+        return self._of(self.directions.Z, which, np.eye(self.size))
+
+    def given(self, which: ndarray) -> ndarray:
+        """Some rows of A and E in the units of the parameters, (., p)."""
+        return self._of(self.directions.X, which, np.eye(self.size))

@@ -30,6 +30,8 @@ class ScaledRows:
 
     Attributes
     ----------
+    X : (n, k) ndarray
+        The rows as they were given.
     Z : (n, k) ndarray
         Rows of length 1, or 0.
     length : (n,) ndarray
@@ -40,6 +42,7 @@ class ScaledRows:
         What is 0 but for rounding.
     """
 
+    X: ndarray
     Z: ndarray
     length: ndarray
     M: ndarray
@@ -95,7 +98,7 @@ def directions(X: ndarray) -> ScaledRows:
             break
         M = M / np.where(dwarfed, usual, 1.0)
     Z, length, share = _of_length_one(X, M)
-    return ScaledRows(Z, length, M, float(np.clip(16 * share, MIN_TIE_SHARE, MAX_TIE_SHARE)))
+    return ScaledRows(X, Z, length, M, float(np.clip(16 * share, MIN_TIE_SHARE, MAX_TIE_SHARE)))
 
 
 def _of_length_one(X: ndarray, M: ndarray) -> tuple[ndarray, ndarray, float]:

@@ -44,6 +44,7 @@ class SimplicialCone:
     scale: ndarray
 
     noise = rounding = ROUNDED_SHARE_OF_TERMS
+    still = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
     def direction(self) -> ndarray:
@@ -166,8 +167,6 @@ class ProductCone:
     simplicial: SimplicialCone
     others: tuple[RecessionCone, ...]
 
-    rounding = ROUNDED_SHARE_OF_TERMS
-
     @property
     def _parts(self) -> list[Any]:
         rays = self.simplicial.rays
@@ -182,6 +181,17 @@ class ProductCone:
     def noise(self) -> float:
         """Rounding of the facets."""
         return max(part.noise for part in self._parts)
+
+    @property
+    def still(self) -> tuple[float, float]:
+        """Shares of its terms up to which a combination of the parameters is not moved, and from which it is."""
+        low, high = (max(shares) for shares in zip(*(part.still for part in self._parts), strict=True))
+        return low, high
+
+    @property
+    def rounding(self) -> float:
+        """Share of the lengths of x and d below which x'd is 0 for a row of the fit."""
+        return self.still[1]
 
     @property
     def direction(self) -> ndarray:
