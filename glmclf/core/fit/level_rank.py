@@ -62,7 +62,8 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     if not found:
         return {}
     left = Coordinates(blocks.arrays[0].shape[1], 1).without(found)
-    return dict(left.without(dependencies_in(blocks.map(lambda X, *rest: (some_columns(X, left.columns),)))).omitted)
+    rest = dependencies_in(blocks.map(lambda X, *rest: (some_columns(X, left.columns),)))
+    return {j: dict(terms) for j, terms in left.without(rest).omitted.items()}
 
 
 def combinations_from(
