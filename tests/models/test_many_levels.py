@@ -684,6 +684,19 @@ def test_separated_levels_beside_a_large_column(monkeypatch, model, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_predictions_beside_a_large_column_and_a_separated_base_level(monkeypatch, model):
+    """Another level stands for the base in the fit, and its means are those of its own columns."""
+    t = _with_far(1e6, False)
+    t.loc[t.id == "f00", ["y", "k"]] = 1, "yes"
+    left = "k" if model == "MNLogit" else "y"
+    with pytest.warns(SeparationWarning):
+        near, far = _far_and_near(monkeypatch, model, left + " ~ g * id + {x}", {}, {}, t)
+    for which in ("mean", "linear"):
+        a, b = (r.get_prediction(t, which=which).summary_frame().select_dtypes(float) for r in (near, far))
+        np.testing.assert_allclose(b, a, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
 def test_answers_beside_a_large_column(monkeypatch, model):
     t = _with_far(1e5, False)
     left = "k" if model == "MNLogit" else "y"
