@@ -4,13 +4,18 @@
     python benchmarks/wide.py --write         fills docs/benchmarks.md, results/wide.json
 
 The programs take turns in one process, and the median of the turns counts: of the processor seconds, as of the seconds
-by the clock beside them. Each problem is a function, which gives one entry of the table.
+by the clock beside them. Each problem is a function, which gives one entry of the table. R, where `Rscript` with glmnet
+is on the path, runs once, in a process of its own.
 """
 
 from __future__ import annotations
 
 import gc
+import pathlib
+import shutil
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,6 +29,21 @@ from scipy.special import softmax
 import glmclf
 
 Run = Callable[[], Any]
+
+GLMNET = """
+suppressMessages(library(glmnet))
+read <- function(name, n) readBin(file.path("{folder}", name), "double", n)
+fold <- read("fold", {n})
+options <- list(
+  x = matrix(read("X", {n} * {k}), {n}, {k}), y = read("y", {n}), family = "binomial", lambda = read("alphas", {m}),
+  standardize = FALSE, thresh = {thresh}, maxit = 1e7
+)
+taken <- system.time(
+  fit <- if (length(fold)) do.call(cv.glmnet, c(options, list(foldid = fold)))$glmnet.fit else do.call(glmnet, options)
+)
+found <- c(taken[["user.self"]] + taken[["sys.self"]], taken[["elapsed"]], as.vector(t(as.matrix(coef(fit)))))
+writeBin(found, file.path("{folder}", "out"))
+"""
 
 
 def measure(problem: str, programs: dict[str, Run], error: Callable[[Any], float], turns: int) -> dict[str, Any]:
@@ -45,6 +65,28 @@ def measure(problem: str, programs: dict[str, Run], error: Callable[[Any], float
             "error": error(found[name]),
         }
     return entry
+
+
+def glmnet(
+    X: np.ndarray, y: np.ndarray, alphas: np.ndarray, error: Callable[[np.ndarray], float], fold: Any = ()
+) -> dict[str, Any]:
+    """Entries of R's glmnet, or of cv.glmnet where each row has a fold from 1 on, at its own tolerance and a tight one;
+    none without R. The first column of X is the intercept; `error` is given coefficients by alpha, a column each."""
+    found: dict[str, Any] = {}
+    for thresh in ("1e-7", "1e-12") if shutil.which("Rscript") else ():
+        with tempfile.TemporaryDirectory() as folder:
+            here, (n, k) = pathlib.Path(folder), X[:, 1:].shape
+            for name, values in {"X": X[:, 1:].ravel(order="F"), "y": y, "alphas": alphas, "fold": fold}.items():
+                np.asarray(values, dtype=float).tofile(here / name)
+            script = GLMNET.format(folder=folder, n=n, k=k, m=len(alphas), thresh=thresh)
+            (here / "fit.R").write_text(script, encoding="utf-8")
+            if subprocess.run(["Rscript", str(here / "fit.R")], capture_output=True).returncode:
+                return found
+            processor, clock, *b = np.fromfile(here / "out")
+        off = error(np.reshape(b, (k + 1, len(alphas))))
+        times = {"processor_seconds": processor, "seconds": clock, "memory": None, "error": off}
+        found[f"{'cv.glmnet' if len(fold) else 'glmnet'} (R), thresh={thresh}"] = times
+    return found
 
 
 # -------------------------------------------------------------------------------------------------------- problems
@@ -97,26 +139,33 @@ def lasso_path(turns: int) -> dict[str, Any]:
     (y, X), alphas = _lasso_data(50_000, 200), 0.05 * 0.001 ** (np.arange(50) / 49)
     model = glmclf.Logit(y, X)
 
-    def violation(path: Any) -> float:
-        return max(_violation(X, y, path.params.loc[alpha].to_numpy(), alpha, 1.0) for alpha in alphas[[10, 30, 49]])
+    def violation(B: np.ndarray) -> float:
+        return max(_violation(X, y, B[:, i], alphas[i], 1.0) for i in (10, 30, 49))
 
-    run = {"glmclf": lambda: model.fit_regularized(alphas=alphas, L1_wt=1.0)}
-    return measure("path of 50 lassos, 50,000 x 200", run, violation, turns)
+    run = {"glmclf": lambda: model.fit_regularized(alphas=alphas, L1_wt=1.0).params.to_numpy().T}
+    entry = measure("path of 50 lassos, 50,000 x 200", run, violation, turns)
+    entry["programs"] |= glmnet(X, y, alphas, violation)
+    return entry
 
 
-def folds_of_lassos(turns: int) -> dict[str, Any]:
-    """Cross-validation of twenty lassos in ten folds; the error is that of the path of all rows."""
-    (y, X), alphas = _lasso_data(5_000, 100), 0.05 * 0.001 ** (np.arange(20) / 19)
-    model = glmclf.Logit(y, X)
+def folds_of_lassos(n: int, k: int, folds: int) -> Callable[[int], dict[str, Any]]:
+    """Problem of a cross-validation of twenty lassos; the error is that of the path of all rows."""
 
-    def violation(found: Any) -> float:
-        b = found.path.params.to_numpy()
-        return max(_violation(X, y, b[i], alphas[i], 1.0) for i in (5, 12, 19))
+    def problem(turns: int) -> dict[str, Any]:
+        (y, X), alphas = _lasso_data(n, k), 0.05 * 0.001 ** (np.arange(20) / 19)
+        model, fold = glmclf.Logit(y, X), np.random.default_rng(2).permutation(np.arange(n) % folds) + 1
 
-    options: dict[str, Any] = {"folds": 10, "seed": 1, "alphas": alphas, "L1_wt": 1.0}
-    run = {"glmclf": lambda: model.fit_regularized_cv(**options)}
-    run["glmclf, two threads for the rows"] = lambda: model.fit_regularized_cv(n_threads=2, **options)
-    return measure("20 lassos in 10 folds, 5,000 x 100", run, violation, turns)
+        def violation(B: np.ndarray) -> float:
+            return max(_violation(X, y, B[:, i], alphas[i], 1.0) for i in (5, 12, 19))
+
+        def ours() -> np.ndarray:
+            return model.fit_regularized_cv(folds=fold, alphas=alphas, L1_wt=1.0).path.params.to_numpy().T
+
+        entry = measure(f"20 lassos in {folds} folds, {n:,} x {k}", {"glmclf": ours}, violation, turns)
+        entry["programs"] |= glmnet(X, y, alphas, violation, fold)
+        return entry
+
+    return problem
 
 
 def ridge_of_words(turns: int) -> dict[str, Any]:
@@ -236,7 +285,7 @@ PROBLEMS = (
     sparse_counts,
     one_lasso,
     lasso_path,
-    folds_of_lassos,
+    *(folds_of_lassos(*of) for of in ((5_000, 100, 10), (50_000, 200, 5))),
     ridge_of_words,
     *map(levels_of_factor, (200, 500, 2_000, 30_000)),
 )
@@ -246,13 +295,13 @@ PROBLEMS = (
 def table(entries: list[dict], about: dict) -> list[str]:
     lines = report.head("problem", "program", "processor seconds", "seconds", "memory beyond the data, MB", "error")
     for problem, name, r in report.rows(entries):
+        memory = "" if r["memory"] is None else f"{r['memory'] / 1e6:.0f}"
         lines.append(
-            f"| {problem} | {name} | {r['processor_seconds']:.3f} | {r['seconds']:.3f} | {r['memory'] / 1e6:.0f} | "
-            f"{r['error']:.0e} |"
+            f"| {problem} | {name} | {r['processor_seconds']:.3f} | {r['seconds']:.3f} | {memory} | {r['error']:.0e} |"
         )
     note = "The error of naive Bayes is the largest of a posterior probability among 500 rows, whose cells are in "
     note += "extended precision; of a penalised fit the largest violation of the conditions for a maximum of llf/N; "
-    note += "of a fit of arrays or with levels it is the distance from the maximum, in standard errors. "
+    note += "of a fit of arrays or with levels it is the distance from the maximum, in standard errors. R ran once. "
     note += f"Medians on {report.processors(about)}; {report.used(about, 'scikit-learn', 'statsmodels')}."
     return [*lines, "", note, *report.busy(about)]
 

@@ -10,10 +10,7 @@ from glmclf.datasets.digits import Digits, mnist
 __all__ = ["Digits", "load", "mnist", "names"]
 
 #: data sets that are read from the copies in statsmodels, whose authors permitted it: name -> how its file is written
-OF_STATSMODELS: dict[str, dict[str, Any]] = {
-    "fair": {},
-    "spector": {"sep": " ", "quotechar": "'", "index_col": 0},
-}
+OF_STATSMODELS: dict[str, dict[str, Any]] = {"fair": {}, "spector": {"sep": " ", "quotechar": "'", "index_col": 0}}
 
 #: name -> (rows, columns, what it is)
 CATALOGUE = {

@@ -609,9 +609,7 @@ class Model(ConstrainedFits[Fitted], Regularization, Generic[Fitted]):
             return found
         return f". Leave {'it' if len(omitted) == 1 else 'them'} out, or merge levels of the factor."
 
-    def _limit(
-        self, found: Estimate, objective, coordinates, method, separation, options
-    ) -> LimitEstimate | None:
+    def _limit(self, found: Estimate, objective, coordinates, method, separation, options) -> LimitEstimate | None:
         """Limit estimate of a separated response; None where the estimate is finite."""
         if not found.vanished and found.fit.message == "converged":
             return None

@@ -33,9 +33,7 @@ def group_names(groups: Any, columns: list[Any]) -> list[str]:
     names: list[str] = [groups] if isinstance(groups, str) else groups
     stray = [groups] if not isinstance(names, list | tuple) else [n for n in names if not isinstance(n, str)]
     if stray:
-        raise DataError(
-            f"groups= of data in a stream are names of columns; found {type(stray[0]).__name__}"
-        )
+        raise DataError(f"groups= of data in a stream are names of columns; found {type(stray[0]).__name__}")
     check_number(len(names))
     absent = [name for name in names if name not in columns]
     if absent:

@@ -22,6 +22,7 @@ from glmclf.core.gaussian import fit as gaussian
 from glmclf.core.gaussian.fit import SingularDispersion, fit_gaussian
 from glmclf.core.gaussian.moments import ClassMoments, class_ends, class_moments
 from glmclf.core.gaussian.singular import least_variances, redundant_features
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks
 from glmclf.data.design.arrays import of_one_float, rows_by_place
@@ -135,7 +136,15 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
-        return self._columns_of(read.pieces, len(read))
+        pieces, n = read.pieces[1:], len(read)
+        size = 8 * max(n, k := sum(len(p.num) for p in pieces)) * k
+        if size > MAX_DENSE_BYTES and any(p.codes is not None for p in pieces):
+            raise NotImplementedError(
+                f"{type(self).__name__} takes the levels of a factor as normal features: {n:,} rows of {k:,} features "
+                f"and their covariances are {1e-9 * size:.1f} GB. NaiveBayes has a table for a factor, Logit and "
+                "MNLogit an intercept for each level"
+            )
+        return self._columns_of(read.pieces, n)
 
     def _columns_of(self, made: Any, n: int | None = None) -> Dense:
         return Dense(expand(made[1:], len(self._rows) if n is None else n))  # the first piece is the intercept
@@ -338,8 +347,7 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
     def _estimate(self, blocks: Blocks, moments: ClassMoments) -> GaussianFit:
         o = self._options
         kind, pooled = o["covariance"], self._pooled
-        options: dict[str, Any] = {"divisor": o["divisor"], "prior_smoothing": o["prior_smoothing"]}
-        options["priors"] = None if o["priors"] is None else np.array(o["priors"])
+        options: dict[str, Any] = {"divisor": o["divisor"], **self._prior_options}
         if not self._frequency:
             options["rows"] = np.array(self._row_counts)
         if self._regularised(o):

@@ -309,16 +309,9 @@ class NaiveBayes(GenerativeModel[NaiveBayesResults]):
 
     def _estimate(self, record: Record) -> NaiveBayesFit:
         """Fit to the sufficient statistics of the rows."""
-        o = self._options
-        priors = None if o["priors"] is None else np.array(o["priors"])
+        smoothing = self._options["smoothing"]
         try:
-            return fit_naive_bayes(
-                self._families,
-                record,
-                priors=priors,
-                prior_smoothing=o["prior_smoothing"],
-                smoothing=o["smoothing"],
-            )
+            return fit_naive_bayes(self._families, record, smoothing=smoothing, **self._prior_options)
         except UnusableFeatures as unusable:
             raise self._unusable_error(unusable.defects, record) from None
 

@@ -23,14 +23,7 @@ from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, alone, one_blas_thread
 from glmclf.core.rows.streamed import RowsElsewhereError
 from glmclf.data.table.frame import quoted
-from glmclf.errors import (
-    ConvergenceWarning,
-    DataError,
-    EstimationError,
-    InferenceWarning,
-    PerfectSeparationError,
-    warn,
-)
+from glmclf.errors import ConvergenceWarning, DataError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.models.fit_options import wide_offset
 from glmclf.models.folds import dealt
 from glmclf.models.inputs import Inputs
@@ -363,8 +356,8 @@ class Regularization(Inputs):
             usual = self._usual(places, shift)
             problem = self._problem(wanted, objective, columns, self._observations, usual).well_mixed()
             fit = self._solved(problem, None if start is None else start[places] + shift, usual)
-            found = self._finished(problem, fit)
             self._check_free(wanted, fit, problem, columns, usual)
+            found = self._finished(problem, fit)
             found = self._refitted(problem, fit, found, columns) if refit else found
             if not found.fit.evaluation.dear:
                 _ = found.fit.evaluation.information  # formed while the rows are there
@@ -516,8 +509,8 @@ class Regularization(Inputs):
                 part = problem.scaled(a)
                 first = None if start is None else start[places] + shift
                 fit = self._solved(part, first, theta) if c is None else part.solve(c)
-                c, found = fit.theta, self._finished(part, fit)
                 self._check_free(wanted, fit, part, columns, theta)
+                c, found = fit.theta, self._finished(part, fit)
                 fits.append(without_covariance(self._moved_back(found, shift, len(columns))))
             return fits[-1]
 
@@ -552,14 +545,15 @@ class Regularization(Inputs):
         r, C = self._rows, counts[rows].astype(float)
         X = r.X if len(columns) == r.X.shape[1] else some_columns(r.X, columns)
         y: ndarray
-        weights, trials = None if self._frequency else r.weights[rows], C.sum(axis=1)
-        likelihood = self._likelihood
+        weights, totals = None if self._frequency else r.weights[rows], C.sum(axis=1)
+        single = bool((totals == 1).all())
+        trials, likelihood = None if single else totals, self._likelihood
         if self._response.kind == "fraction":
             y, trials, weights = r.y[rows], None, C[:, 0] if weights is None else weights
         elif likelihood.n_eta == 1 and C.shape[1] == 2 and not hasattr(self, "_equations"):
-            y, likelihood = C[:, 1], type(likelihood)(likelihood.link, binary=False)
+            y, likelihood = C[:, 1], type(likelihood)(likelihood.link, binary=single)
         else:
-            y = C
+            y = C.argmax(axis=1) if single else C
         offset = None if centred_offset is None else centred_offset[rows]
         m = np.ones(len(rows)) if trials is None else trials
         n = float(m.sum() if weights is None else m @ weights)

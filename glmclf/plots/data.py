@@ -11,8 +11,9 @@ from numpy import ndarray
 
 from glmclf.data.table.frame import as_frame
 from glmclf.plots import layout, marks
+from glmclf.results.performance.options import RowOptions
 from glmclf.results.performance.report import predicted_classes
-from glmclf.results.performance.rows import RowOptions, scored_rows
+from glmclf.results.performance.rows import scored_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,11 +64,13 @@ def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> 
     a, b = (frame[name].to_numpy(dtype=float, na_value=np.nan) for name in (x, y))
     if shown.counts is not None:
         largest = shown.counts.max()
-        for k in range(len(levels)):
+        for k, level in enumerate(levels):
             own = shown.counts[:, k] > 0
-            places = np.full(int(own.sum()), k)
-            area = 8 + 140 * shown.counts[own, k] / largest
-            _class_points(ax, a[own], b[own], places, levels, k, area)
+            ax.scatter(
+                a[own], b[own], s=8 + 140 * shown.counts[own, k] / largest, facecolors="none", linewidths=1.2,
+                edgecolors=layout.colour(k), marker=layout.marker(k), label=f"{marks.name(level)} (area: count)",
+                zorder=2.5,
+            )  # fmt: skip
         return
     marks.points(ax, a, b, shown.places, levels)
     if shown.wrong is not None and shown.wrong.any():
@@ -75,14 +78,5 @@ def draw_rows(ax: Axes, shown: Shown, x: str, y: str, levels: Sequence[Any]) -> 
         size, width = (52, 0.9) if n <= 50 else (30, 0.5) if n <= 500 else (10, 0.3)
         ax.scatter(
             a[shown.wrong], b[shown.wrong], s=size, linewidths=width, facecolors="none",
-            edgecolors="black", zorder=3, alpha=1.0 if n <= 500 else 0.4,
-            label="decided wrongly",
+            edgecolors="black", zorder=3, alpha=1.0 if n <= 500 else 0.4, label="decided wrongly",
         )  # fmt: skip
-
-
-def _class_points(ax: Axes, a: ndarray, b: ndarray, places: ndarray, levels: Any, k: int, area: ndarray) -> None:
-    """Draw the points of one class, each with its own area."""
-    ax.scatter(
-        a, b, s=area, facecolors="none", linewidths=1.2, edgecolors=layout.colour(k),
-        marker=marks.look(k)["marker"], label=f"{marks.name(levels[k])} (area: count)", zorder=2.5,
-    )  # fmt: skip

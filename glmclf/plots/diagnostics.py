@@ -41,9 +41,7 @@ MAX_BOXES = 40  # categories that are drawn
 
 
 # ------------------------------------------------------------------------------------------------------- influence
-def influence(
-    res: Any, y: str | None = None, *, by: str = "row", label: int = 5, ax: Axes | None = None
-) -> Figure:
+def influence(res: Any, y: str | None = None, *, by: str = "row", label: int = 5, ax: Axes | None = None) -> Figure:
     """Influence plot: leverage against a residual, Cook's distance as the area, the largest distances labelled.
 
     Parameters
@@ -117,16 +115,12 @@ def influence(
     return layout.figure_of(ax)
 
 
-def _largest(ax: Axes) -> float:
-    """Area in points squared of the largest Cook's distance."""
-    return MAX_AREA * min(1.0, min(layout.inches(ax)) / 3.5) ** 2
-
-
 def _bubbles(ax: Axes, h: ndarray, r: ndarray, cooks: ndarray, by: str) -> ndarray:
     """Draw points whose area is Cook's distance, and return the areas; crosses at the edge where there is none."""
     known = np.isfinite(r) & np.isfinite(cooks)
     top = cooks[known].max(initial=0.0)
-    area = np.maximum(_largest(ax) * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
+    largest = MAX_AREA * min(1.0, min(layout.inches(ax)) / 3.5) ** 2
+    area = np.maximum(largest * cooks / top, 4.0) if top > 0 else np.full(len(cooks), 4.0)
     ax.margins(0.08)
     look: dict[str, Any] = {"color": layout.colour(0), "alpha": 0.5, "linewidths": 0.6, "edgecolors": "black"}
     label = f"area: Cook's distance, up to {with_minus(float(top))}"
@@ -336,7 +330,8 @@ def normal_plot(ax: Axes, z: Any, alpha: float, own: bool, legend: bool = True) 
 
 def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
     """Draw observed less predicted shares by bin, with intervals."""
-    curve = _curve(res, bins, alpha)
+    with without_warnings(InferenceWarning):  # of summaries that are not drawn
+        curve = res.calibration(bins=bins).curve_frame(alpha)
     levels = list(dict.fromkeys(curve.index.get_level_values("level"))) if curve.index.nlevels > 1 else [None]
     for k, level in enumerate(levels):
         c = curve if level is None else curve.loc[level]
@@ -352,12 +347,6 @@ def _binned(ax: Axes, res: Any, bins: int, alpha: float, own: bool) -> None:
     layout.tidy(ax)
     if len(levels) > 1:
         marks.key(ax, own, most=0)
-
-
-def _curve(res: Any, bins: int, alpha: float) -> pd.DataFrame:
-    """Observed and predicted shares by bin."""
-    with without_warnings(InferenceWarning):  # of summaries that are not drawn
-        return res.calibration(bins=bins).curve_frame(alpha)
 
 
 # --------------------------------------------------------------------------------------------- partial residuals

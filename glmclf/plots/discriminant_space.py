@@ -113,9 +113,14 @@ def _normals(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarra
         raise DataError(f'x and y are both "{names[0]}": ellipses are of two features')
     if hasattr(res, "conditionals"):
         return _independent_features(res, names)
-    found = res.covariances
-    own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
+    own = _covariances(res)
     return res.means[names], {k: own[k].loc[names, names].to_numpy() for k in res.levels}
+
+
+def _covariances(res: Any) -> dict[Any, pd.DataFrame]:
+    """Covariance matrix of each class, which may share one."""
+    found = res.covariances
+    return found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
 
 
 def _independent_features(res: Any, names: list[str]) -> tuple[pd.DataFrame, dict[Any, ndarray]]:
@@ -245,9 +250,7 @@ def canonical(
         if scores is not None and shown is not None:
             a, b = (scores[c].to_numpy() for c in chosen)
             marks.points(ax_, a, b, shown.places, res.levels)
-        raw = tables.raw[chosen].to_numpy()
-        found = res.covariances
-        own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
+        raw, own = tables.raw[chosen].to_numpy(), _covariances(res)
         _draw_ellipses(
             ax_, res.levels, tables.centroids[chosen], {k: raw.T @ own[k].to_numpy() @ raw for k in res.levels}, shares,
             not points,
@@ -276,8 +279,7 @@ def _one_function(
     ax: Axes, res: Any, name: str, scores: Any, shown: data.Shown | None, shares: Sequence[float]
 ) -> None:
     """Draw scores on one function, a strip for each class, with the mean and the central interval."""
-    raw, found, centroids = res.canonical.raw[name].to_numpy(), res.covariances, res.canonical.centroids[name]
-    own = found if isinstance(found, dict) else dict.fromkeys(res.levels, found)
+    raw, own, centroids = res.canonical.raw[name].to_numpy(), _covariances(res), res.canonical.centroids[name]
     v = None if scores is None else scores[name].to_numpy()
     places = None if shown is None else shown.places
     for k, level in enumerate(res.levels):

@@ -113,7 +113,7 @@ def coefficients(
     shown = _chosen([t.index.get_level_values(-1) for t in tables.values()], which, drop, many)
     lost = [f"{term} ({len([name for name in many if many[name] == term])})" for term in dict.fromkeys(many.values())]
     sizes = {name: per_unit(name, size) for name, size in (units or {}).items()}
-    called = told_apart([(_design(one), one.model.exog_names) for one in fits.values()], sizes)
+    called = told_apart([(one._owner.model._design, one.model.exog_names) for one in fits.values()], sizes)
     rows = list(dict.fromkeys(some[name] for name in shown for some in called if name in some))
     binary = not all(labelling.levels(one) for one in fits.values())  # beside which the only equation has no level
     if binary:
@@ -189,12 +189,6 @@ def _chosen(indexes: list[pd.Index], which: Any, drop: Any, many: Mapping[str, s
     constants = {"Intercept", "const"} if len(known) > 1 else set()
     alone = constants if {*known} <= {*many, *constants} else set()  # a factor alone: the constant is all that is left
     return labelling.chosen(known, which, drop, (constants - alone) | {*many})
-
-
-def _design(res: Any) -> Any:
-    """Design of the model of a result, or of the fit that implies it."""
-    res = res.results[0] if hasattr(res, "results") else res
-    return getattr(res, "_parent", res).model._design
 
 
 def _by_level(
@@ -313,13 +307,7 @@ def _effect_names(index: pd.Index) -> tuple[list[str], list[str]]:
 
 # --------------------------------------------------------------------------------------------------------- drawing
 def _draw(
-    rows: list[str],
-    cells: dict[str, dict[Any, Rows]],
-    panels: bool,
-    reference: float,
-    x: str,
-    title: str,
-    ax: Any,
+    rows: list[str], cells: dict[str, dict[Any, Rows]], panels: bool, reference: float, x: str, title: str, ax: Any
 ) -> list[Axes]:
     """Draw the rows of results and levels, in one panel or in a panel for each level."""
     series, heads = _arranged(cells, panels)
@@ -378,7 +366,7 @@ def _marks(ax: Axes, series: dict[str, Rows], keys: list[str], places: ndarray, 
         style: dict[str, Any] = {"color": colour, "linestyle": "none", "markersize": 5.5, "zorder": 3}
         for some, face in ((there & ends, colour), (there & ~ends, "white")):
             ax.plot(rows.estimate[some], y[some], layout.marker(k), markerfacecolor=face, **style)
-        _at_edges(ax, rows, y, there, colour, ratio)
+        _at_edges(ax, rows, y, colour, ratio)
     layout.tidy(ax, "x")
 
 
@@ -401,45 +389,21 @@ def _limits(series: list[Rows], reference: float) -> tuple[float, float]:
     return float(max(ends[0], np.finfo(float).tiny) if ratio else ends[0]), float(min(ends[1], np.finfo(float).max))
 
 
-def _at_edges(ax: Axes, rows: Rows, y: ndarray, there: ndarray, colour: str, ratio: bool) -> None:
+def _at_edges(ax: Axes, rows: Rows, y: ndarray, colour: str, ratio: bool) -> None:
     """Draw arrows where an interval or estimate exceeds the axis, and the notes of estimates that are not finite."""
     across, size = ax.get_yaxis_transform(), layout.small(ax, 8.5)
-    zero = 0.0 if ratio else -np.inf
-    arrows = [
-        (
-            "<",
-            (rows.low == zero) | (rows.estimate == zero)
-            if ratio
-            else np.isneginf(rows.low) | np.isneginf(rows.estimate),
-        ),
-        (">", np.isposinf(rows.high) | np.isposinf(rows.estimate)),
-    ]
-    for mark, some in arrows:
+    least = 0.0 if ratio else -np.inf
+    for mark, end, ends in (("<", least, rows.low), (">", np.inf, rows.high)):
+        some = (ends == end) | (rows.estimate == end)
         if some.any():
-            ax.plot(
-                np.full(some.sum(), EDGE[mark]),
-                y[some],
-                mark,
-                color=colour,
-                transform=across,
-                markersize=6,
-                clip_on=False,
-            )
+            edge = np.full(some.sum(), EDGE[mark])
+            ax.plot(edge, y[some], mark, color=colour, transform=across, markersize=6, clip_on=False)
+    box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
     for text, b, place in zip(rows.note, rows.estimate, y):
-        if not text:
-            continue
-        side = -1 if b == zero else 1 if b == np.inf else 0
+        side = -1 if b == least else 1 if b == np.inf else 0
         at, align = {-1: (EDGE["<"], "left"), 1: (EDGE[">"], "right"), 0: (0.5, "center")}[side]
-        box = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-        ax.annotate(
-            text,
-            (at, place),
-            xycoords=across,
-            xytext=(-9.0 * side, 0),
-            textcoords="offset points",
-            ha=align,
-            va="center",
-            fontsize=size,
-            color=colour if side else layout.GREY,
-            bbox=box,
-        )
+        if text:
+            ax.annotate(
+                text, (at, place), xycoords=across, xytext=(-9.0 * side, 0), textcoords="offset points", ha=align,
+                va="center", fontsize=size, color=colour if side else layout.GREY, bbox=box,
+            )  # fmt: skip

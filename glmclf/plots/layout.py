@@ -31,7 +31,6 @@ GREY, PALE = "0.45", "0.85"  # reference lines, grid lines
 MAX_CHARACTERS = 28  # characters in a line of a label
 LEGEND_CHARACTERS = 42  # characters in a line of a legend beside the plot
 PANEL = 3.2  # width of each of several panels, in inches: three are as wide as a page, and letters are not shrunk
-ROW = 0.32  # height of a line of a row label, in inches
 LINE_HEIGHT = 0.17  # distance of lines of text at the usual size, in inches
 DODGE = 0.15  # distance of the marks of several series in a row, in inches
 LETTER = 0.085  # width of an average letter, in inches
@@ -357,11 +356,6 @@ def _few(axis: Any) -> Any:
     from matplotlib import ticker
 
     return ticker.MaxNLocator(nbins=int(np.clip(axis.get_tick_space() - 1, 2, 6)), steps=[1, 2, 5, 10])
-
-
-def height(labels: Sequence[str], least: float = 2.0) -> float:
-    """Height in inches of a figure with labels in rows, a title and an axis."""
-    return max(least, 1.2 + ROW * sum(1 + 0.6 * label.count("\n") for label in labels))
 
 
 def categories(ax: Axes, places: Any, names: Sequence[Any]) -> None:

@@ -13,6 +13,7 @@ from glmclf.plots import labelling, layout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+AREA = 16.0  # of a point, in points squared
 AROUND = [(4, 4), (4, -11), (-4, 4), (-4, -11), (4, 14), (4, -21), (-4, 14), (-4, -21), (14, -4), (-14, -4)]
 
 
@@ -31,26 +32,22 @@ def name(level: Any) -> str:
     return layout.named(labelling.plain(level))
 
 
-def points(
-    ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any], size: float = 16.0
-) -> None:
+def points(ax: Axes, x: ndarray, y: ndarray, places: ndarray | None, levels: Sequence[Any]) -> None:
     """Draw rows as points in the colours and markers of their classes; grey without classes.
 
     Parameters
     ----------
     places : (n,) integer ndarray or None
         Place of each row's class among the levels.
-    size : float
-        Area in points squared.
     """
     alpha = 0.8 if len(x) < 500 else 0.5 if len(x) < 5000 else 0.2
     common = {"linewidths": 0.3 if len(x) < 5000 else 0.0, "edgecolors": "0.25", "alpha": alpha, "zorder": 2.5}
     if places is None:
-        ax.scatter(x, y, s=size, color=layout.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
+        ax.scatter(x, y, s=AREA, color=layout.GREY, label=f"rows ({len(x):,})", **common)  # type: ignore[arg-type]
         return
     for k, level in enumerate(levels):
         own = places == k
-        ax.scatter(x[own], y[own], s=size, label=name(level), **look(k), **common)  # type: ignore[arg-type]
+        ax.scatter(x[own], y[own], s=AREA, label=name(level), **look(k), **common)  # type: ignore[arg-type]
 
 
 def label_points(ax: Axes, x: ndarray, y: ndarray, labels: Sequence[Any], radius: ndarray) -> None:

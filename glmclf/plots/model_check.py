@@ -32,12 +32,7 @@ BARS_OF_LEVELS = 3  # levels up to which bins have intervals
 
 
 def check(
-    res: Any,
-    panels: str | Sequence[str] | None = None,
-    *,
-    alpha: float | None = None,
-    seed: Any = None,
-    ax: Any = None,
+    res: Any, panels: str | Sequence[str] | None = None, *, alpha: float | None = None, seed: Any = None, ax: Any = None
 ) -> Figure:
     """Check of a fit in one figure: may it be trusted? A panel a question, whose title says what is seen and a verdict.
 

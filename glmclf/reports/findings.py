@@ -159,7 +159,7 @@ def _table_of_effects(section: Section, res: Any, asked: Asked) -> list[str]:
     for level, part in _equations(frame):
         title = "" if level is None else f"{res.model.endog_names} = {labelling.plain(level)}"
         rows = part.loc[[one for one in kept if one in part.index]]
-        section.show(_effect_table(res, rows, name, asked, title))
+        section.show(_effect_table(rows, name, asked, title))
     return kept
 
 
@@ -206,7 +206,7 @@ def _per(asked: Asked, kept: list[str]) -> list[Words]:
     return [" Of other units are ", *listed([per_unit(name, size) for name, size in sizes.items()]), "."]
 
 
-def _effect_table(res: Any, rows: pd.DataFrame, name: str, asked: Asked, title: str) -> Any:
+def _effect_table(rows: pd.DataFrame, name: str, asked: Asked, title: str) -> Any:
     form = ratio if name else number
     level = labelling.percent(asked.alpha)
     heads = [name or "coefficient", f"{level} interval", "p"]

@@ -52,7 +52,7 @@ def describe_model(section: Section, res: Any) -> None:
         words += [" The data were read in parts: ", Verbatim(header["Data:"]), "."]
     section.say(*words)
     section.say(*_response(res, header))
-    section.say(*_rows(model), *_weights(model, header))
+    section.say(*_rows(model), *_weights(header))
     section.say(*_estimation(res, header))
     section.list(
         [f"{label} {text}." for label, text in res._header() if label not in TOLD and text]
@@ -133,7 +133,7 @@ def _rows(model: Any) -> list[Words]:
     return [*words, "."]
 
 
-def _weights(model: Any, header: dict[str, str]) -> list[Words]:
+def _weights(header: dict[str, str]) -> list[Words]:
     """Sentences on weights, trials and offset; of none of them that there are none."""
     words: list[Words] = []
     for label, start, end in (

@@ -7,17 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from glmclf.reports import figures
-from glmclf.reports.blocks import (
-    Block,
-    Bullets,
-    Drawing,
-    Listing,
-    Paragraph,
-    Section,
-    Subheading,
-    Tables,
-    Verbatim,
-)
+from glmclf.reports.blocks import Block, Bullets, Drawing, Listing, Paragraph, Section, Subheading, Tables, Verbatim
 from glmclf.results.tables.render import plain
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # a browser fetches nothing and runs nothing

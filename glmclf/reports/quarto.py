@@ -7,17 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from glmclf.reports import figures
-from glmclf.reports.blocks import (
-    Block,
-    Bullets,
-    Drawing,
-    Listing,
-    Paragraph,
-    Section,
-    Subheading,
-    Tables,
-    Verbatim,
-)
+from glmclf.reports.blocks import Block, Bullets, Drawing, Listing, Paragraph, Section, Subheading, Tables, Verbatim
 from glmclf.results.tables.render import markdown, plain
 
 

@@ -58,12 +58,20 @@ class Results(WaldInference):
     converged: bool
 
     def _as_dict(self) -> dict[str, Any]:
-        """Content of the file that `save` writes, as a dict."""
-        raise NotImplementedError
+        """Content of the file that `save` writes, as a dict; subclasses add their estimates."""
+        return {
+            "format": "glmclf",
+            "version": saving.FORMAT,
+            "model": self.model._as_dict(),
+            "covariance": self._cov.to_dict(self._group_names),
+            "facts": {name: getattr(self, name) for name in self._remembered},
+        }
 
     def _fit_header(self) -> list[tuple[str, str]]:
         """Facts about the fit for the summary."""
-        raise NotImplementedError
+        pairs = zip(self._group_names, self._cov.clusters, strict=True)
+        found = ", ".join(f"{count} ({name})" for name, count in pairs)
+        return [("Clusters:", found)] if found else []
 
     @property
     def _said(self) -> str:

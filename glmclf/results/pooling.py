@@ -126,6 +126,10 @@ class PooledResults(WaldInference):
     def _labelled(self, values) -> Any:
         return self.results[0]._labelled(values)
 
+    @property
+    def _owner(self) -> Any:
+        return self.results[0]._owner
+
     @cached_property
     def _V(self) -> ndarray:
         between = np.cov(np.array([r._theta for r in self.results]), rowvar=False)
@@ -284,9 +288,7 @@ class PooledResults(WaldInference):
 
     # ------------------------------------------------------------------------------------------------ presentation
     @requires()
-    def summary(
-        self, alpha: float = 0.05, exponentiate: bool = False, levels: bool | None = None
-    ) -> Summary:
+    def summary(self, alpha: float = 0.05, exponentiate: bool = False, levels: bool | None = None) -> Summary:
         """Summary of the pooled estimates, with degrees of freedom and fractions of missing information.
 
         Parameters
@@ -322,8 +324,8 @@ class PooledResults(WaldInference):
         """Note on the comparison of functions of the caller, if the formulas use any."""
         from glmclf.data.formula.borrowed import functions_of
 
-        model = getattr(self.results[0], "_parent", self.results[0]).model
-        names = ", ".join(dict.fromkeys(name for words in _beside(model).values() for name in functions_of(words)))
+        beside = _beside(self._owner.model).values()
+        names = ", ".join(dict.fromkeys(name for words in beside for name in functions_of(words)))
         said = f"Of {names} the name and the numbers held are the same in all fits; code was not compared."
         return [said] if names else []
 
@@ -331,10 +333,10 @@ class PooledResults(WaldInference):
         return self.summary().as_text()
 
     def _header_table(self, layout: Any) -> Any:
-        owner = getattr(self.results[0], "_parent", self.results[0]).model
+        kind = type(self._owner.model).__name__
         left = [
             ("Dep. Variable:", str(self.model.endog_names)),
-            ("Model:", type(owner).__name__),
+            ("Model:", kind),
             ("Method:", "Rubin's rules"),
             ("Covariance Type:", self.cov_type),
         ]
@@ -344,9 +346,7 @@ class PooledResults(WaldInference):
             ("Df Complete Data:", count(self.df_complete)),
             ("Largest FMI:", f"{np.nanmax(self._own.fmi):.4f}"),
         ]
-        return layout.two_columns(
-            left, right, f"{type(owner).__name__} Results, Pooled over {self.m} Data Sets"
-        )
+        return layout.two_columns(left, right, f"{kind} Results, Pooled over {self.m} Data Sets")
 
     def _table_cells(self, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
         from glmclf.results.tables.summary import _table_cells
@@ -432,7 +432,7 @@ def _read(results: Any) -> list[Any]:
     for i, r in enumerate(fits, start=1):
         if not isinstance(r, WaldInference) or isinstance(r, PooledResults):
             raise TypeError(f"pool(): number {i} is no fit of a model but {type(r).__name__}")
-        owner: Any = getattr(r, "_parent", r)
+        owner = r._owner
         if owner._regularised:
             raise NotImplementedError(f"pool(): fit {i} is penalised: its standard errors ignore the bias. Use fit()")
         if not owner.converged:
@@ -454,7 +454,7 @@ def _check_same(fits: list[Any]) -> None:
         for what, value in first.items():
             if other[what] != value:
                 raise ValueError(f"pool(): fits 1 and {i} differ in {what}: {value}; {other[what]}")
-    models = [getattr(r, "_parent", r).model for r in fits]
+    models = [r._owner.model for r in fits]
     _check_beside(models)
     states = [_states(model._design) for model in models]
     for i, other in enumerate(states[1:], start=2):
@@ -532,8 +532,7 @@ def _columns_of(model: Any, e: Any) -> dict[str, pd.Series] | None:
 
 def _described(r: Any) -> dict[str, Any]:
     """Description of a fit that must be equal among pooled fits."""
-    owner = getattr(r, "_parent", r)
-    model = owner.model
+    owner, model = r._owner, r._owner.model
     weights = {name: column for name, column in model._names.items() if name != "offset"}
     omitted = [] if r._omitted is None else np.flatnonzero(r._omitted).tolist()
     levels = model._classes if hasattr(model, "_classes") else model._response.levels

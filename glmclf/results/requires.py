@@ -217,9 +217,7 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
     ),
     Needs.LEVELS: (
         Refusal(
-            Kind.TWO_LEVELS,
-            ValueError,
-            "{name} leaves one level out and needs two others; the levels are {res.levels}",
+            Kind.TWO_LEVELS, ValueError, "{name} leaves one level out and needs two others; the levels are {res.levels}"
         ),
     ),
     Needs.ODDS: (
@@ -230,23 +228,17 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "summary_frame(exponentiate=True)",
         ),
         Refusal(
-            Kind.NO_RATIO,
-            NotImplementedError,
-            "{what} is for Logit: exp of a {model} coefficient is not an odds ratio",
+            Kind.NO_RATIO, NotImplementedError, "{what} is for Logit: exp of a {model} coefficient is not an odds ratio"
         ),
     ),
     Needs.DISTRIBUTION: (
         Refusal(
-            Kind.FRACTIONS,
-            NotImplementedError,
-            "{what} needs a distribution; a fractional response has a mean only",
+            Kind.FRACTIONS, NotImplementedError, "{what} needs a distribution; a fractional response has a mean only"
         ),
     ),
     Needs.REFERENCE: (
         Refusal(
-            Kind.SYMMETRIC,
-            NotImplementedError,
-            "{what} with symmetric=True: its equations have no working residuals",
+            Kind.SYMMETRIC, NotImplementedError, "{what} with symmetric=True: its equations have no working residuals"
         ),
     ),
     Needs.MAXIMUM: (
@@ -342,14 +334,10 @@ REFUSALS: Mapping[Needs, tuple[Refusal, ...]] = {
             "which are robust",
         ),
         Refusal(
-            Kind.SHRUNK,
-            ValueError,
-            "{what} is not defined for a regularised fit: fit without shrinkage= and ridge=",
+            Kind.SHRUNK, ValueError, "{what} is not defined for a regularised fit: fit without shrinkage= and ridge="
         ),
         Refusal(
-            Kind.UNCONVERGED,
-            ValueError,
-            "{what}: the fit did not converge, so that its log-likelihood is no maximum",
+            Kind.UNCONVERGED, ValueError, "{what}: the fit did not converge, so that its log-likelihood is no maximum"
         ),
     ),
     Needs.OBJECTIVE: (

@@ -56,6 +56,11 @@ class WaldInference:
         raise NotImplementedError
 
     @property
+    def _owner(self) -> Any:
+        """Result of the fit itself: the generative one of an implied logit, the first of pooled ones."""
+        return self
+
+    @property
     def _V(self) -> ndarray:
         """Covariance of the parameters."""
         raise NotImplementedError
@@ -182,9 +187,7 @@ class WaldInference:
         return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
 
     @requires(Needs.SPREAD)
-    def cov_params(
-        self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None
-    ) -> pd.DataFrame | ndarray:
+    def cov_params(self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None) -> pd.DataFrame | ndarray:
         """Covariance matrix of the parameters, of some of them, or of R params; of a ridge their posterior covariance.
 
         Parameters
@@ -473,9 +476,7 @@ class WaldInference:
         """Refuse joint tests that the fit does not have."""
 
     @requires()
-    def summary_frame(
-        self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
-    ) -> pd.DataFrame:
+    def summary_frame(self, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> pd.DataFrame:
         """Parameter table of the summary as a DataFrame.
 
         A ridge has no tests, a lasso neither tests nor standard errors.

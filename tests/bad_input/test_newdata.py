@@ -153,3 +153,11 @@ def test_new_rows_for_a_model_without_data(model):
         res.with_cov("HC0")
     with refused("removed"):
         res.model.fit()
+
+
+def test_whole_numbers_for_levels_of_text():
+    data = pd.DataFrame({"y": [0, 1] * 30, "g": list("123") * 20})
+    res = glmclf.Logit.from_formula("y ~ g", data).fit()
+    for given in ([1, 7], [1.0, 7.0]):
+        with pytest.raises(DataError, match='levels 1, 7, which .*"1", "2", "3", which are text: give them as text'):
+            res.predict({"g": given})

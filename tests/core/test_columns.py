@@ -103,6 +103,8 @@ def check(X, D):
     )
     assert X.shape == D.shape
     same(X @ b, D @ b)
+    for B in (np.outer(b, [1.0, -2.0]), np.outer(b, [1.0, 0.5, 3.0])):  # of two equations, and of three
+        same(X @ B, D @ B)
     same(X.times(u), D.T @ u)
     G = X.gram(w)
     same(G, D.T @ (w[:, None] * D))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from glmclf import Logit, MNLogit
-from glmclf.data.table.frame import align, as_frame, labels, plain, read_column
+from glmclf.data.table.frame import align, as_frame, labels, read_column, unusable
 from glmclf.errors import DataError
 
 # ----------------------------------------------------------------------------------------------------- plain
@@ -34,6 +34,14 @@ NUMBERS = {
     "nothing": (pd.Series([None, None], dtype=object), [np.nan, np.nan], "f"),
     "sparse": (pd.Series([0.0, 2.0], dtype="Sparse[float]"), [0.0, 2.0], "f"),
 }
+
+
+def plain(series, name):
+    """A column as numbers with NaN, or as a Categorical with code -1, where a value is missing."""
+    column = read_column(series, name)
+    if column.kind == "other":
+        raise unusable(column.values, name)
+    return column.marked()
 
 
 @pytest.mark.parametrize("kind", NUMBERS)

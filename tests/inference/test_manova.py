@@ -18,10 +18,8 @@ from glmclf.errors import EstimationError
 from glmclf.inference.generative.canonical import canonical_functions
 from glmclf.inference.generative.covariances import box_m, lr_lda_qda
 from glmclf.inference.generative.means import (
-    f_to_remove,
     feature_tests,
     manova,
-    partial_lambda,
     qda_feature_tests,
     tolerances,
 )
@@ -131,7 +129,8 @@ QDA_LR = {
 @pytest.mark.parametrize("name", LAMBDAS)
 def test_partial_lambda(moments, name):
     assert_allclose([t.partial_lambda for t in feature_tests(moments[name])], LAMBDAS[name], rtol=RTOL)
-    assert_allclose([partial_lambda(moments[name], [j]) for j in range(2)], LAMBDAS[name][:2], rtol=RTOL)
+    alone = [feature_tests(moments[name], [[j]])[0].partial_lambda for j in range(2)]
+    assert_allclose(alone, LAMBDAS[name][:2], rtol=RTOL)
 
 
 @pytest.mark.parametrize("name", F_TO_REMOVE)
@@ -141,7 +140,7 @@ def test_f_to_remove(moments, name):
     assert_allclose([t.F for t in tests], F_TO_REMOVE[name], rtol=RTOL)
     assert {t.df1 for t in tests} == {m.K - 1}
     assert {t.df2 for t in tests} == {m.n - m.K - m.p + 1}
-    assert f_to_remove(m, [1]) == tests[1]
+    assert feature_tests(m, [[1]])[0].f_to_remove == tests[1]
 
 
 @pytest.mark.parametrize("name", LDA_LR)
@@ -281,7 +280,8 @@ def test_removing_features_is_a_ratio_of_lambdas(moments):
     """Lambda of all features is that of some times the partial lambda of the rest."""
     X, y = data("crabs")
     part = manova(summary(X[:, [0, 2, 4]], y)).wilks.statistic
-    assert_allclose(partial_lambda(moments["crabs"], [1, 3]) * part, manova(moments["crabs"]).wilks.statistic)
+    (both,) = feature_tests(moments["crabs"], [[1, 3]])
+    assert_allclose(both.partial_lambda * part, manova(moments["crabs"]).wilks.statistic)
 
 
 @pytest.mark.parametrize("J", [[0], [1, 2], [0, 1, 2]])
@@ -422,7 +422,7 @@ def test_small_f_keeps_digits():
         D = mpmath.diag(np.sqrt(m.counts).tolist()) * mpmath.matrix((m.means - m.mean).tolist())
         lam = (W + D.T * D) ** -1
         ratio = (W**-1)[1, 1] / lam[1, 1] - 1
-    assert_allclose(f_to_remove(m, [1]).F, float(ratio * (90 - 3 - 2 + 1) / 2), rtol=1e-9)
+    assert_allclose(feature_tests(m, [[1]])[0].f_to_remove.F, float(ratio * (90 - 3 - 2 + 1) / 2), rtol=1e-9)
 
 
 def test_given_factors_are_used(moments):
@@ -446,7 +446,7 @@ def test_one_feature_is_the_analysis_of_variance():
     found = manova(m)
     for test in (found.wilks, found.pillai, found.hotelling_lawley, found.roy):
         assert_allclose([test.F, test.df1, test.df2, test.pvalue], [F, 2, 47, pvalue], rtol=1e-7)
-    assert_allclose(f_to_remove(m, [0])[1:], found.wilks[1:], rtol=1e-12)
+    assert_allclose(feature_tests(m, [[0]])[0].f_to_remove[1:], found.wilks[1:], rtol=1e-12)
     # Bartlett's test of equal variances divides by 1 + c1 where Box multiplies by 1 - c1
     box = box_m(m)
     assert_allclose(box.M / (1 + box.c1), stats.bartlett(*groups)[0], rtol=1e-10)
@@ -485,7 +485,7 @@ def test_equal_means():
     X, y = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 3.0], [1.0, 2.0], [3.0, 1.0], [2.0, 3.0]]), np.repeat([0, 1], 3)
     m = summary(X, y)
     assert_allclose([t.pvalue for t in manova(m).tests.values()], 1)
-    assert_allclose(f_to_remove(m, [0]).F, 0, atol=1e-25)
+    assert_allclose(feature_tests(m, [[0]])[0].f_to_remove.F, 0, atol=1e-25)
     assert_allclose(box_m(m).M, 0, atol=1e-12)
     assert box_m(m).pvalue == 1
 
@@ -539,7 +539,7 @@ def test_pooled_scatter_only(moments):
 @pytest.mark.parametrize("J", [[], [7], [-1]])
 def test_columns_that_are_not_there(moments, J):
     with pytest.raises(ValueError, match="columns"):
-        f_to_remove(moments["iris"], J)
+        feature_tests(moments["iris"], [J])[0].f_to_remove
 
 
 def test_box_m_level():

@@ -115,14 +115,6 @@ def test_t_test_of_one_row_has_flat_arrays():
     assert "c0" in str(test)
 
 
-def test_t_test_names_its_rows():
-    theta, V, _ = random_problem(2)
-    test = t_test(theta, V, np.eye(2), names=["slope", "rest"])
-    assert list(test.summary_frame().index) == ["slope", "rest"]
-    with pytest.raises(ValueError, match="1 names for 2 hypotheses"):
-        t_test(theta, V, np.eye(2), names=["slope"])
-
-
 def test_coefficients_that_are_not_finite_spoil_their_own_rows_only():
     theta, V, _ = random_problem(4)
     whole = t_test(theta, V, np.eye(4))

@@ -506,6 +506,14 @@ def test_separated_data_have_a_penalised_estimate(model, L1_wt):
         m.fit_regularized({"x1": 1.0}, L1_wt)
 
 
+@pytest.mark.parametrize("L1_wt", [0.0, 1.0])
+def test_separation_by_free_columns_is_named_where_the_information_is_singular(L1_wt):
+    m = make("MNLogit", "g ~ s + x2", toy().assign(s=lambda t: (t.g == "a") * 1.0))
+    for told in ({"alpha": {"x2": 0.01}}, {"alpha": {"x2": 1.0}, "alphas": [0.1, 0.01]}):
+        with pytest.raises(glmclf.errors.PerfectSeparationError, match='"s"'):
+            m.fit_regularized(L1_wt=L1_wt, **told)
+
+
 # ------------------------------------------------------------------------------------------------- what results say
 def test_ridge_results():
     m = model_of("Logit", offset="off")

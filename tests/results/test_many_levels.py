@@ -7,16 +7,19 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from glmclf import CLogLog, Logit, MNLogit, Probit
+from glmclf import LDA, QDA, CLogLog, Logit, MNLogit, Probit
 from glmclf.core.design import coding, pieces
 from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.dense import Dense
 from glmclf.core.design.factor import FactorColumns
+from glmclf.core.fit import bias
 from glmclf.errors import CollinearityWarning, UnseenLevelError
 from glmclf.inference.margins.prediction import LinearErrors
+from glmclf.inference.specification import moment_tests
+from glmclf.models import discriminant
 from glmclf.results.diagnostics import goodness_of_fit, influence
 from glmclf.results.hypotheses import pairwise
-from glmclf.results.margins import levels, typical
+from glmclf.results.margins import effects, levels, typical
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-11}  # two ways of summing, at estimates that agree to the solver's tolerance
 
@@ -48,6 +51,7 @@ def table(levels: int = 22, rows: int = 12, seed: int = 0) -> pd.DataFrame:
 
 DATA = table()
 SEPARATED = DATA.assign(y=np.where(DATA.g == "g04", 1, DATA.y))
+ONE_CLASS = DATA.assign(k=np.where(DATA.g == "g04", "a", DATA.k))
 MODELS = {
     "Logit": lambda: Logit.from_formula("y ~ x + z + h + g", DATA).fit(),
     "Logit sum": lambda: Logit.from_formula("y ~ x + h + C(g, Sum)", DATA).fit(),
@@ -72,6 +76,12 @@ QUESTIONS = {
     "cluster": lambda res: res.with_cov("cluster", groups="g").bse,
     "part": lambda res: res.cov_params(columns=[res.model.exog_names[i] for i in (1, 7, 20)]),
     "terms": lambda res: res.wald_test_terms().table,
+    "vif": lambda res: res.vif(),
+    "vif by column": lambda res: res.vif(by="column"),
+    "vif of the design": lambda res: res.vif(of="design"),
+    "components": lambda res: res.components(),
+    "moments": lambda res: res.gof_test().drop(index=["Pearson", "deviance"]).filter(regex="^(?!information)", axis=0),
+    "information": lambda res: res.information_matrix_test(diagonal=True),
     "pairs": lambda res: res.t_test_pairwise("g", method="none").result_frame[["coef", "std err"]],
 }
 
@@ -225,6 +235,33 @@ def test_information_matrix_of_many_parameters_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="26 parameters compares 351 variances and covariances.*diagonal=True"):
         res.information_matrix_test()
     assert res.information_matrix_test(diagonal=True).df <= 26
+    monkeypatch.setattr(goodness_of_fit, "MAX_MOMENTS_ASKED", 25)
+    with pytest.raises(ValueError, match="26 parameters compares 26 variances, .*gof_test\\(\\) has those without"):
+        res.information_matrix_test(diagonal=True)
+
+
+@pytest.mark.parametrize("model", ["Logit slopes", "Probit offset", "Logit separated", "MNLogit", "MNLogit separated"])
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning", "ignore::glmclf.errors.InferenceWarning")
+def test_information_matrix_of_parameters_beside_many_levels(model):
+    make = MODELS.get(model, lambda: MNLogit.from_formula("k ~ x + h + g", ONE_CLASS).fit())
+    with coded(20):
+        many = make()
+        found = many.gof_test().filter(regex="^information", axis=0)
+    assert list(found.index) == ["information matrix (without levels)"]
+    dense = goodness_of_fit.estimated_rows(make())
+    of_theta = dense.places if len(dense.theta) > len(dense.places) else np.arange(len(dense.theta))
+    at = of_theta[np.isin(dense.places % len(many.model.exog_names), many.model._rows.X.layout.border)]
+    moments = moment_tests.information_matrix_along(np.eye(len(dense.theta))[:, at], False)
+    expected = moment_tests.moment_test(*dense[:4], moments, len(at) * (len(at) + 1) // 2, True)
+    assert_allclose(found.iloc[0, :3].astype(float), expected, **CLOSE)
+    assert expected.df > len(at)
+
+
+@pytest.mark.parametrize("table, model, y", [(SEPARATED, Logit, "y"), (ONE_CLASS, MNLogit, "k")])
+@pytest.mark.filterwarnings("ignore::glmclf.errors.SeparationWarning")
+def test_inflation_of_separated_levels_with_sum_coding_is_refused(table, model, y):
+    with coded(20), pytest.raises(NotImplementedError, match="sum coding of many levels: use treatment"):
+        model.from_formula(f"{y} ~ x + C(g, Sum)", table).fit().vif()
 
 
 def test_score_test_beside_many_levels():
@@ -254,3 +291,18 @@ def test_messages_about_many_levels_are_short():
     ):
         with pytest.raises(ValueError, match="and 54 more"):
             refused()
+
+
+def test_many_levels_are_refused_by_size_where_all_are_needed_at_once(monkeypatch):
+    data = table(levels=40)
+    for module in (discriminant, bias):
+        monkeypatch.setattr(module, "MAX_DENSE_BYTES", 8 * 40 * 40)
+    for model in (LDA, QDA):
+        with pytest.raises(NotImplementedError, match=r"480 rows of 40 features .*NaiveBayes has a table"):
+            model.from_formula("y ~ x + g", data)
+        assert model.from_formula("y ~ x + z", data).fit().nobs == len(data)
+    with pytest.raises(NotImplementedError, match=r"all 41 coefficients.*firth"):
+        Logit.from_formula("y ~ x + g", data).fit(bias_reduction="median")
+    monkeypatch.setattr(effects, "MAX_GRADIENT_NUMBERS", 100)
+    with pytest.raises(NotImplementedError, match=r"some levels, as variables=\{\"g\": \['g00', 'g01'\]\}"):
+        Logit.from_formula("y ~ x + g", data).fit().predictions("g")

@@ -76,6 +76,11 @@ class DesignBasis(ABC):
         """Mask of the columns in the basis that may be not zero where one of some columns of X, a mask (k,), is not."""
         return columns
 
+    @property
+    def undone(self) -> Any:
+        """The basis that makes columns less their means by level what they were; None where they are no such."""
+        return None
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray:
         check_dense(len(self))
         return self.into(np.eye(len(self)))

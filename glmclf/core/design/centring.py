@@ -117,6 +117,10 @@ class LevelCentring(DesignBasis):
         """The basis of some of the columns."""
         return LevelCentring(self.N[columns][:, columns])
 
+    @property
+    def undone(self) -> LevelCentring:
+        return LevelCentring(-self.N)
+
     def columns(self, X: Any, exact: bool | None = None) -> Any:
         """Columns in the basis, X (I - N)."""
         if not isinstance(X, ArrowColumns):

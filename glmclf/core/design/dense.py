@@ -9,6 +9,7 @@ from numpy import ndarray
 
 MAX_COLUMNS_OF_PRODUCTS = 24  # columns up to which one product gives X'u and the gram at least as fast as two
 MAX_COLUMNS_OF_GEMV = 36  # columns up to which gemv, written for long columns, is faster than a dot product a row
+MAX_VECTORS_OF_DOTS = 2  # vectors up to which dot products are faster than gemm, too, which waits for rows from memory
 ROWS_PER_PRODUCT = 4096  # rows of a chunk of such a product
 MIN_COLUMNS_FOR_PAIRS = 64  # columns from which pairs of classes are worth an update each
 CACHED_DOUBLES = 2**16  # doubles of a chunk, so that it stays in the cache
@@ -48,10 +49,10 @@ class Dense:
         return self.X[rows].astype(np.float64, copy=False)
 
     def __matmul__(self, b: ndarray) -> ndarray:
-        if b.ndim == 2:
-            return (b.T @ self.X.T).T
         by_row = self.X.strides[0] > self.X.strides[1] and len(b) > MAX_COLUMNS_OF_GEMV
-        return np.vecdot(self.X, b) if by_row else self.X @ b
+        if by_row and b[0].size <= MAX_VECTORS_OF_DOTS:
+            return np.vecdot(self.X, b.T[..., None, :]).T
+        return self.X @ b if b.ndim == 1 else (b.T @ self.X.T).T
 
     def uses(self, columns: ndarray) -> ndarray:
         """Mask of the rows in which one of some columns, a mask (k,), is not zero."""

@@ -24,7 +24,7 @@ from glmclf.core.fit.estimate import FACTORED_ALONE, Estimate, by_level, in_basi
 from glmclf.core.fit.restricted import DerivedObjective
 from glmclf.core.fit.solvers.quasi_scoring import Point, solve_adjusted, value
 from glmclf.core.likelihood.objective import Evaluation, MultinomialObjective, Objective
-from glmclf.core.numerics.arrow import ArrowFactor, BlocksPlusLowRank
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, ArrowFactor, BlocksPlusLowRank
 from glmclf.core.rows.blocks import Blocks, linear, one_blas_thread
 from glmclf.core.rows.observations import linear_predictors
 
@@ -317,6 +317,12 @@ def reduce_bias(kind: str, objective: Objective, start: ndarray, **options) -> R
 
 
 def _reduce_bias(kind: str, objective: Objective, start: ndarray, options) -> ReducedEstimate:
+    size = 8 * len(start) ** 2
+    if kind == "median" and size > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"median bias reduction needs the covariances of all {len(start):,} coefficients, {1e-9 * size:.1f} GB: "
+            'bias_reduction="firth" does not'
+        )
     with by_level(objective) as (objective, recoding):
         start = into_basis(recoding, start)
         basis, objective, start, _ = in_basis(objective, start, objective(start))

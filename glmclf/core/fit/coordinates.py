@@ -235,6 +235,11 @@ class ComposedBasis(DesignBasis):
         return self.first.touched(columns)
 
     @property
+    def undone(self) -> Any:
+        """The basis that makes columns less their means by level what they were."""
+        return self.second.undone if isinstance(self.second, DesignBasis) else None
+
+    @property
     def keeps_levels(self) -> bool:
         """Whether columns in the basis are such of levels."""
         return self.first.keeps_levels and isinstance(self.second, DesignBasis) and self.second.keeps_levels

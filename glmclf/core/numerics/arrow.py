@@ -353,6 +353,15 @@ class ArrowFactor:
         below = _above(self.L, y - np.tensordot(self.W, top, axes=1))
         return (self.scale * self.layout.scatter(top, below).T).T
 
+    def half_solved(self, b: ndarray) -> ndarray:
+        """U'^-1 b with U' U = M, for a matrix b (p, r): the lengths of its columns are b' M^-1 b."""
+        border, levels = self.layout.gather((self.scale * b.T).T)
+        y = _below(self.L, levels)
+        flat = y.reshape(-1, b.shape[1])
+        if self.S is None:
+            return flat
+        return np.vstack([flat, self.S.root.T @ (border - self.W.reshape(len(flat), -1).T @ flat)])
+
     def whitened(self, b: ndarray) -> ndarray:
         """U b with U' U = M, for a matrix b (p, r)."""
         border, levels = self.layout.gather(b / self.scale.reshape(-1, *[1] * (b.ndim - 1)))

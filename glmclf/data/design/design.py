@@ -174,12 +174,7 @@ def of_table_record(record: Mapping[str, Any], borrowed: Mapping[str, Any], safe
     """Fields of a design from the record that `table_record` made."""
     columns = {name: Variable(kind, categories, ordered) for name, kind, categories, ordered in record["columns"]}
     factors = {f["code"]: Factor.from_record(f, columns, borrowed, safe=safe) for f in record["factors"]}
-    return {
-        "formula": record["formula"],
-        "endog_name": record["endog_name"],
-        "factors": factors,
-        "columns": columns,
-    }
+    return {"formula": record["formula"], "endog_name": record["endog_name"], "factors": factors, "columns": columns}
 
 
 def table_of(newdata: Any) -> pd.DataFrame:
@@ -461,8 +456,7 @@ def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contr
     info = codings(parsed.right, factors, contrasts)
     subterms = [
         Subterm(
-            tuple(f.name() for f in sub.factors),
-            {f.name(): coding_of(m) for f, m in sub.contrast_matrices.items()},
+            tuple(f.name() for f in sub.factors), {f.name(): coding_of(m) for f, m in sub.contrast_matrices.items()}
         )
         for subs in info.term_codings.values()
         for sub in subs

@@ -18,29 +18,7 @@ from glmclf.errors import FormulaError
 
 MAX_LENGTH = 10_000  # characters of one factor: deeper trees exhaust the parser's stack
 FUNCTIONS = frozenset(
-    {
-        "C",
-        "I",
-        "Q",
-        "bs",
-        "cr",
-        "cc",
-        "te",
-        "center",
-        "standardize",
-        "scale",
-        "poly",
-        "rbf",
-        "sigmoid",
-        "hinge",
-        "qcut",
-        "cut",
-        "Treatment",
-        "Sum",
-        "Poly",
-        "Helmert",
-        "Diff",
-    }
+    "C I Q bs cr cc te center standardize scale poly rbf sigmoid hinge qcut cut Treatment Sum Poly Helmert Diff".split()
 )
 AFFINE = frozenset({"I", "Q", "center", "standardize", "scale"})
 MONOTONE = frozenset(
@@ -167,7 +145,7 @@ def _collect(node: ast.AST, found: Names, in_keyword: bool) -> None:
 
 
 def _collect_call(node: ast.Call, found: Names, in_keyword: bool) -> None:
-    if isinstance(node.func, ast.Name) and node.func.id == "Q":
+    if dotted(node.func) == "Q":
         found.quoted.add(quoted_name(node))
         return
     if isinstance(node.func, ast.Name):
@@ -200,16 +178,14 @@ def bare_column(code: str) -> str | None:
     tree = parse(code)
     if isinstance(tree, ast.Name):
         return tree.id
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "Q":
-        return quoted_name(tree)
-    return None
+    return quoted_name(tree) if isinstance(tree, ast.Call) and dotted(tree.func) == "Q" else None
 
 
 @kept
 def categorised(code: str) -> str | None:
     """The column inside ``C(column, ...)``; None for any other code."""
     tree = parse(code)
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C" and tree.args:
+    if isinstance(tree, ast.Call) and dotted(tree.func) == "C" and tree.args:
         return bare_column(ast.unparse(tree.args[0]))
     return None
 
@@ -218,8 +194,7 @@ def innermost_arguments(code: str, functions: Collection[str]) -> list[str]:
     """Code of the positional arguments of those calls to `functions` that hold no other such call."""
 
     def calls(node: ast.AST) -> list[ast.Call]:
-        nodes = [n for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-        return [n for n in nodes if n.func.id in functions]  # type: ignore[attr-defined]
+        return [n for n in ast.walk(node) if isinstance(n, ast.Call) and dotted(n.func) in functions]
 
     inner = [call for call in calls(parse(code)) if len(calls(call)) == 1]
     return [ast.unparse(a) for call in inner for a in call.args if not isinstance(a, ast.Constant)]
@@ -319,7 +294,7 @@ def _affine(node: ast.AST, column: str) -> bool:
         return False
     if dotted(node.func) == "Q":
         return True
-    others = (*node.args[1:], *(k.value for k in node.keywords))
+    others = given_to(node)[1:]
     return bool(node.args) and _affine(node.args[0], column) and not any(_mentions(o, column) for o in others)
 
 
@@ -347,7 +322,7 @@ def _monotone(node: ast.AST, column: str) -> bool:
     if isinstance(node, ast.BinOp) and not _mentions(node.left, column):
         return isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)) and _monotone(node.right, column)
     if isinstance(node, ast.Call) and dotted(node.func).startswith(tuple(f"{root}." for root in NUMPY_NAMES)):
-        parts = [part for part in (*node.args, *(k.value for k in node.keywords)) if _mentions(part, column)]
+        parts = [part for part in given_to(node) if _mentions(part, column)]
         return dotted(node.func).partition(".")[2] in MONOTONE and len(parts) == 1 and _monotone(parts[0], column)
     if isinstance(node, ast.Call) and dotted(node.func) == "I" and len(node.args) == 1:
         return _monotone(node.args[0], column)
@@ -367,10 +342,7 @@ def _mentions(node: ast.AST, column: str) -> bool:
 
 # --------------------------------------------------------------------------------------------------- closed list
 def check(
-    code: str,
-    columns: Collection[str],
-    functions: Collection[str] = (),
-    constants: Mapping[str, Any] | None = None,
+    code: str, columns: Collection[str], functions: Collection[str] = (), constants: Mapping[str, Any] | None = None
 ) -> None:
     """Refuse code that does anything but arithmetic on columns and calls on a closed list.
 
@@ -495,8 +467,13 @@ class Checker:
             check_numpy(node, name.partition(".")[2])
         elif name not in FUNCTIONS or (name == "Q" and quoted_name(node) not in self.columns):
             raise refused(node)
-        for argument in (*node.args, *(k.value for k in node.keywords)):
+        for argument in given_to(node):
             self.visit(argument)
+
+
+def given_to(node: ast.Call) -> list[ast.expr]:
+    """Arguments of a call, by place and by keyword."""
+    return [*node.args, *(k.value for k in node.keywords)]
 
 
 def check_numpy(node: ast.Call, name: str) -> None:

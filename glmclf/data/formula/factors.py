@@ -724,6 +724,10 @@ class Factor:
         code, dropped = self.expression.code, [u for u in unknown if u in self.left_out]
         why = f" ({quoted(dropped)} had no rows when the model was fitted)" if dropped else ""
         plural, known = "levels" if len(unknown) > 1 else "level", quoted(self.levels or [])
+        if all(isinstance(u, (float, np.floating)) and u.is_integer() for u in unknown):
+            unknown = [int(u) for u in unknown]  # a column of whole numbers is read as floats
+            if {str(u) for u in unknown} & set(self.levels or []):
+                known += ", which are text: give them as text"
         return UnseenLevelError(
             f'"{code}" has {plural} {quoted(unknown)}, which the model does not know{why}; it knows {known}.'
         )

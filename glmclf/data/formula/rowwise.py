@@ -17,14 +17,7 @@ import numpy as np
 import pandas as pd
 
 from glmclf.data.formula import expressions
-from glmclf.data.formula.expressions import (
-    FUNCTIONS,
-    NUMPY_NAMES,
-    Checker,
-    dotted,
-    parse,
-    refused,
-)
+from glmclf.data.formula.expressions import FUNCTIONS, NUMPY_NAMES, Checker, dotted, given_to, parse, refused
 from glmclf.errors import FormulaError
 
 MARK = "__glmclf_rowwise__"
@@ -137,34 +130,6 @@ def is_rowwise(function: Any) -> bool:
     return (isinstance(function, np.ufunc) and function.signature is None) or getattr(function, MARK, False) is True
 
 
-def alone(
-    code: str,
-    columns: Collection[str],
-    caller: Mapping[str, Any],
-    functions: Collection[str] = (),
-    attributes: Collection[str] = ATTRIBUTES,
-) -> bool:
-    """Whether the value of each row is of that row alone, by the code and by what functions are declared to be.
-
-    Parameters
-    ----------
-    code : str
-    columns : collection of str
-    caller : mapping
-        Variables of the caller's that are in the code.
-    functions : collection of str
-        Names of other functions that are element-wise.
-    attributes : collection of str
-        Attributes of columns that may be taken.
-
-    Examples
-    --------
-    >>> alone("g.str.upper() == 'A'", ["g"], {}), alone("x.fillna(x.mean())", ["x"], {})
-    (True, False)
-    """
-    return not unknown(code, columns, caller, functions, attributes)
-
-
 def function_in(piece: str, caller: Mapping[str, Any]) -> str:
     """The function of the caller's that a piece of code is, or calls by its name; empty where it is none."""
     node = parse(piece)
@@ -172,9 +137,7 @@ def function_in(piece: str, caller: Mapping[str, Any]) -> str:
     return name if callable(caller.get(name)) else ""
 
 
-def with_reductions_named(
-    code: str, columns: Collection[str], caller: Mapping[str, Any]
-) -> tuple[str, dict[str, str]]:
+def with_reductions_named(code: str, columns: Collection[str], caller: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """Code with names in place of numbers that columns are reduced to, and the code of each: a mean, a maximum.
 
     As `center` does, a fit remembers these numbers, where all else in the code is of each row alone; other code stays
@@ -214,7 +177,7 @@ class _Naming(ast.NodeTransformer):
         self.generic_visit(node)
         reduced, settings = self._reduced(node)
         known = {**self.caller, **dict.fromkeys(self.found, 0.0)}
-        if reduced is None or not self._uses_columns(reduced) or any(map(self._uses_columns, settings)):
+        if reduced is None or not _uses(reduced, self.columns) or any(_uses(s, self.columns) for s in settings):
             return node
         if unknown(ast.unparse(reduced), self.columns, known):
             return node
@@ -238,11 +201,6 @@ class _Naming(ast.NodeTransformer):
             return node.func.value, [*settings, *(k.value for k in node.keywords)]
         return None, []
 
-    def _uses_columns(self, node: ast.AST) -> bool:
-        nodes = list(ast.walk(node))
-        quoted = any(isinstance(n, ast.Call) and dotted(n.func) == "Q" for n in nodes)
-        return quoted or any(isinstance(n, ast.Name) and n.id in self.columns for n in nodes)
-
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         return node
 
@@ -254,7 +212,24 @@ def unknown(
     functions: Collection[str] = (),
     attributes: Collection[str] = ATTRIBUTES,
 ) -> str:
-    """The first piece of code of which it is not known to be of each row alone; empty where there is none."""
+    """The first piece of code of which it is not known to be of each row alone; empty where there is none.
+
+    Parameters
+    ----------
+    code : str
+    columns : collection of str
+    caller : mapping
+        Variables of the caller's that are in the code.
+    functions : collection of str
+        Names of other functions that are element-wise.
+    attributes : collection of str
+        Attributes of columns that may be taken.
+
+    Examples
+    --------
+    >>> unknown("g.str.upper() == 'A'", ["g"], {}), unknown("x.fillna(x.mean())", ["x"], {})
+    ('', 'x.mean()')
+    """
     try:
         _Alone(set(columns), caller, set(functions), attributes).visit(parse(code))
     except FormulaError as error:
@@ -333,7 +308,7 @@ class _Alone(Checker):
         return through.attr
 
     def _call(self, node: ast.Call) -> None:
-        given, name = [*node.args, *(k.value for k in node.keywords)], dotted(node.func)
+        given, name = given_to(node), dotted(node.func)
         root, _, rest = name.partition(".")
         if any(k.arg is None for k in node.keywords):
             raise _off(node)
@@ -359,7 +334,7 @@ class _Alone(Checker):
             raise _off(node)
         if isinstance(function, np.ufunc) and (node.keywords or len(node.args) > function.nin):
             raise _off(node)  # the argument after these would be written into
-        for argument in (*node.args, *(k.value for k in node.keywords)):
+        for argument in given_to(node):
             self.visit(argument)
 
     def _numpy(self, node: ast.Call, name: str) -> None:
@@ -392,7 +367,7 @@ class _Alone(Checker):
                 raise _off(node)
         if not FROM_OTHER_ROWS.isdisjoint(k.arg for k in node.keywords):
             raise _off(node)
-        for argument in (*node.args, *(k.value for k in node.keywords)):
+        for argument in given_to(node):
             if method.attr == "astype" and not accessor:
                 self._type(argument)
             elif method.attr in ("map", "apply") and not accessor:
@@ -434,9 +409,14 @@ class _Alone(Checker):
             raise _off(node)
 
     def _uses_columns(self, node: ast.AST) -> bool:
-        nodes = list(ast.walk(node))
-        quoted = any(isinstance(n, ast.Call) and dotted(n.func) == "Q" for n in nodes)
-        return quoted or any(isinstance(n, ast.Name) and n.id in self.columns for n in nodes)
+        return _uses(node, self.columns)
+
+
+def _uses(node: ast.AST, columns: set[str]) -> bool:
+    """Whether columns are in some code, by their names or as ``Q("x")``."""
+    nodes = list(ast.walk(node))
+    quoted = any(isinstance(n, ast.Call) and dotted(n.func) == "Q" for n in nodes)
+    return quoted or any(isinstance(n, ast.Name) and n.id in columns for n in nodes)
 
 
 def _off(node: ast.AST) -> FormulaError:

@@ -115,9 +115,7 @@ def _exog_columns(exog: Any) -> tuple[dict[str, Column], pd.Index | None, bool]:
     return {name: read_column(frame.iloc[:, j], name) for j, name in enumerate(names)}, index, False
 
 
-def _bound(
-    table: dict[str, Column], beside: BesideArrays, declared: Collection[str]
-) -> tuple[Reading, Dropped | None]:
+def _bound(table: dict[str, Column], beside: BesideArrays, declared: Collection[str]) -> tuple[Reading, Dropped | None]:
     """Columns as factors, less the first of numbers that is constant on the rows that are kept and not declared."""
     rows = beside.rows
     dropped = _constant(table, rows, declared)

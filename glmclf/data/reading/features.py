@@ -20,15 +20,7 @@ from glmclf.data.formula.parse import no_features, parse_formula
 from glmclf.data.reading.bind import bind
 from glmclf.data.reading.feature_builder import Builder
 from glmclf.data.reading.feature_reader import ALONE, FeatureReader
-from glmclf.data.reading.read import (
-    ReadParts,
-    computed,
-    refuse_response,
-    responded,
-    say_left_out,
-    surveyed,
-    variables,
-)
+from glmclf.data.reading.read import ReadParts, computed, refuse_response, responded, say_left_out, surveyed, variables
 from glmclf.data.source.base import Source
 from glmclf.data.source.one_table import OneTable
 from glmclf.data.table.frame import close_to, quoted

@@ -189,9 +189,7 @@ class Reader:
                 counted(name, counts)  # whose error is of the rows of the part
         return ResponseSummary.of(names, values)
 
-    def _all_outcomes(
-        self, used: ResponseSummary | None, frame: pd.DataFrame, rows: RowMask
-    ) -> ResponseSummary | None:
+    def _all_outcomes(self, used: ResponseSummary | None, frame: pd.DataFrame, rows: RowMask) -> ResponseSummary | None:
         """Values of the column that is the response, whichever rows are used."""
         one = len(self.left) == 1 and "trials" not in self.extras
         name = self.bound[self.left[0]].bare if one else None

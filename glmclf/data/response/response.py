@@ -60,6 +60,11 @@ class Response:
             return pd.api.extensions.take(labels, codes, allow_fill=bool(some))
         return labels.take(codes, allow_fill=bool(some))
 
+    def series(self, codes: Any, index: pd.Index, missing: Any = None) -> pd.Series:
+        """Labels as a Series, of objects where they are; see `decode`."""
+        labels = self.decode(codes, missing)
+        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+
     def code(self, names: list[str], values: list[Any], index: pd.Index) -> tuple[ndarray, ndarray | None]:
         """The response of more rows as `y` and `trials`, by the levels of this one.
 
@@ -307,9 +312,7 @@ class MultinomialResponse(Response):
         return [self.levels[base], *self.levels[:base], *self.levels[base + 1 :]]
 
     @classmethod
-    def build(
-        cls, names: str | Sequence[str], values: Any, reference: Any = None
-    ) -> MultinomialResponse:
+    def build(cls, names: str | Sequence[str], values: Any, reference: Any = None) -> MultinomialResponse:
         """Code the left side of a model on complete rows.
 
         Parameters

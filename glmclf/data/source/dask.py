@@ -25,16 +25,7 @@ import pandas as pd
 
 from glmclf.core.rows.blocks import alone
 from glmclf.core.rows.summed import Summed, added_by, joined
-from glmclf.data.source.base import (
-    PART_ROWS,
-    Place,
-    Source,
-    first_of,
-    of_part,
-    of_rows,
-    some_of,
-    with_columns,
-)
+from glmclf.data.source.base import PART_ROWS, Place, Source, first_of, of_part, of_rows, some_of, with_columns
 from glmclf.data.source.digests import AGAIN
 from glmclf.data.source.kept import Kept, Room
 from glmclf.data.table.frame import close_to, quoted

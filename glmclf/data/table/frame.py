@@ -330,8 +330,8 @@ def naming_rows(n: int, index: pd.Index | None) -> Iterator[None]:
 
 
 # ------------------------------------------------------------------------------------------------------ columns
-def plain(series: pd.Series, name: Any) -> ndarray | pd.Categorical:
-    """One column as float64, int64 or bool numbers (missing: NaN), or as a Categorical (missing: code -1).
+def read_column(series: pd.Series, name: Any) -> Column:
+    """One column of a table as a `Column`, whatever its dtype.
 
     Text and other objects become a Categorical with sorted levels; a categorical column keeps the order of its
     categories.
@@ -339,16 +339,8 @@ def plain(series: pd.Series, name: Any) -> ndarray | pd.Categorical:
     Raises
     ------
     DataError
-        Dates, durations, complex or nested values, labels of types that have no common order.
+        Complex or nested values, labels of types that have no common order.
     """
-    column = read_column(series, name)
-    if column.kind == "other":
-        raise unusable(column.values, name)
-    return column.marked()
-
-
-def read_column(series: pd.Series, name: Any) -> Column:
-    """One column of a table as a `Column`, whatever its dtype; see `plain`."""
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _read_categorical(series, name)
@@ -509,9 +501,7 @@ def _read_objects(series: pd.Series, name: Any) -> Column:
     return _read_labels(series, name)
 
 
-def _read_number_objects(
-    values: ndarray, missing: ndarray, found: ndarray, types: set[type], name: Any
-) -> Column:
+def _read_number_objects(values: ndarray, missing: ndarray, found: ndarray, types: set[type], name: Any) -> Column:
     if types and all(issubclass(t, (bool, np.bool_)) for t in types):
         return Column(np.where(missing, False, values).astype(bool), _mask(missing), "bool")
     whole = bool(types) and all(issubclass(t, (numbers.Integral, np.bool_)) for t in types)

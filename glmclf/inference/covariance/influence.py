@@ -59,9 +59,7 @@ class RowsError(Exception):
         self.rows = rows
 
 
-def influence(
-    objective: Objective, theta: ndarray, root: Any, frequency: bool, change: bool = False
-) -> Influences:
+def influence(objective: Objective, theta: ndarray, root: Any, frequency: bool, change: bool = False) -> Influences:
     """Leverage, Cook's distance and one-step change of the estimate of each row.
 
     With D the (p, q) derivative of the row's linear predictors (one block x an equation), W its expected weight (q, q),

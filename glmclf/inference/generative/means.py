@@ -205,7 +205,9 @@ class FeatureTest:
     eigenvalues : ndarray
         Eigenvalues whose product of 1/(1 + value) is the partial lambda.
     f_to_remove : FTest
-        Rao's F with partial lambda as its statistic; exact if J is one feature, or two, or K <= 3.
+        Rao's F with partial lambda as its statistic, with p replaced by r, N - K by N - K - (p - r); exact if J is one
+        feature, or two, or K <= 3. For one feature it is (1 - lambda)/lambda (N - K - p + 1)/(K - 1), for two classes
+        the squared t of the feature in the least-squares regression of the class indicator.
     lr : ChiSquareTest
         Likelihood ratio in LDA, -N log(partial lambda), df r (K - 1).
     """
@@ -280,20 +282,6 @@ def _feature_test(sep: WhitenedMeans, J: ndarray) -> FeatureTest:
     F = wilks(log_lambda, r, q, sep.df - (p - r))
     lr = chi_square_test(-sep.moments.n * log_lambda, r * q)
     return FeatureTest(math.exp(log_lambda), log_lambda, eigenvalues, F, lr)
-
-
-def partial_lambda(moments: ClassMoments, J: Sequence[int], root: ndarray | None = None) -> float:
-    """Partial Wilks lambda of columns J given the others, |(T^-1)_JJ| / |(W^-1)_JJ| in (0, 1]."""
-    return feature_tests(moments, [J], root)[0].partial_lambda
-
-
-def f_to_remove(moments: ClassMoments, J: Sequence[int], root: ndarray | None = None) -> FTest:
-    """F test of columns J given the others: Rao's form with p replaced by r, N - K by N - K - (p - r).
-
-    For one column exactly (1 - lambda)/lambda (N - K - p + 1)/(K - 1); for two classes that is the squared t of the
-    column in the least-squares regression of the class indicator.
-    """
-    return feature_tests(moments, [J], root)[0].f_to_remove
 
 
 def qda_feature_tests(

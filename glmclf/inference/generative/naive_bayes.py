@@ -227,14 +227,7 @@ class PartsContext(InfluenceContext):
     parts: Parts | None = None
 
     @classmethod
-    def of(
-        cls,
-        parts: Parts,
-        blocks: Blocks,
-        total: float,
-        nobs: float,
-        frequency: bool,
-    ) -> PartsContext:
+    def of(cls, parts: Parts, blocks: Blocks, total: float, nobs: float, frequency: bool) -> PartsContext:
         """Context of a fit and its rows: features as the fit packs them, classes, weights."""
         fit = parts.fit
         blocks = blocks.rechunk(int(np.clip(MAX_NUMBERS_AT_A_TIME // ((fit.K - 1) * parts.E), 128, 16_384)))

@@ -240,15 +240,7 @@ def differences(G: ndarray, theta: ndarray, V: ndarray) -> tuple[ndarray, ndarra
     return np.subtract.outer(value, value).T, _roots(np.add.outer(S.diagonal(), S.diagonal()) - 2.0 * S, noise)
 
 
-def t_test(
-    theta: ndarray,
-    V: ndarray,
-    R: ndarray,
-    q=None,
-    *,
-    df: float | None = None,
-    names: Sequence[str] | None = None,
-) -> ContrastResults:
+def t_test(theta: ndarray, V: ndarray, R: ndarray, q=None, *, df: float | None = None) -> ContrastResults:
     """Wald test of each row of R theta = q by itself: (R theta - q) / sqrt(diag(R V R')).
 
     Parameters
@@ -263,8 +255,6 @@ def t_test(
         Its value under the hypothesis; zero by default.
     df : float, optional
         Degrees of freedom of Student's t; the normal distribution without.
-    names : sequence of str, optional
-        Names of the rows in `summary()`; c0, c1, ... by default.
 
     Returns
     -------
@@ -275,7 +265,7 @@ def t_test(
     Raises
     ------
     ValueError
-        If R, q or names do not fit together.
+        If R and q do not fit together.
 
     Examples
     --------
@@ -288,18 +278,12 @@ def t_test(
     from statsmodels.stats.contrast import ContrastResults
 
     R, q = constraints(R, q, len(theta))
-    if names is not None and len(names) != len(R):
-        raise ValueError(f"{len(names)} names for {len(R)} hypotheses: give one name for each row of R")
     effect, sd = combine(R, theta), standard_errors(R, V)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(sd > 0, (effect - q) / sd, np.nan)
     if df is None:
-        test = ContrastResults(effect=effect, statistic=ratio, sd=sd, distribution="norm")
-    else:
-        test = ContrastResults(effect=effect, t=ratio, sd=sd, df_denom=df)
-    if names is not None:
-        test.c_names = [str(name) for name in names]
-    return test
+        return ContrastResults(effect=effect, statistic=ratio, sd=sd, distribution="norm")
+    return ContrastResults(effect=effect, t=ratio, sd=sd, df_denom=df)
 
 
 def wald_test(

@@ -171,9 +171,7 @@ def adjusted_pvalues(z: ndarray, R: ndarray | None, adjust: str, seed: int = 0) 
     return out
 
 
-def joint_critical_value(
-    R: ndarray | None, adjust: str, alpha: float, seed: int = 0, m: int | None = None
-) -> float:
+def joint_critical_value(R: ndarray | None, adjust: str, alpha: float, seed: int = 0, m: int | None = None) -> float:
     """Critical value c of intervals estimate -/+ c se that hold together with probability 1 - alpha.
 
     For "holm", whose steps have no intervals, it is Bonferroni's; for "none", that of each interval alone. Only
@@ -186,8 +184,9 @@ def joint_critical_value(
     return critical_value(int(there.sum()), adjust, alpha, joint)[0]
 
 
-def check_adjust(adjust: str, known: tuple[str, ...] = ("none", "bonferroni", "sidak")) -> str:
-    """Refuse any adjustment but the known ones."""
+def check_adjust(adjust: str) -> str:
+    """Refuse adjustments that predictions row by row do not have."""
+    known = ("none", "bonferroni", "sidak")
     why = ' ("tukey" is of the joint law: predictions(at=) and contrasts() have it)' if adjust == "tukey" else ""
     check_choice("adjust", adjust, known, why and f"{either(known)}{why}")
     return adjust

@@ -15,7 +15,10 @@ import numpy as np
 from numpy import ndarray
 from scipy.special import chdtrc
 
+from glmclf.core.design.arrow import of_levels as of_many_levels
+from glmclf.core.design.dense import Dense
 from glmclf.core.design.product import triangular_inverse
+from glmclf.core.fit.coordinates import placed
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.summed import Summed, added_by
@@ -47,7 +50,7 @@ class PossibleOutcomes(NamedTuple):
 
     Attributes
     ----------
-    X : (n, k) ndarray
+    X : Columns or (n, k) ndarray
     eta : (n, q) ndarray
     p, rest : (n, K) ndarrays
         Probabilities and their complements.
@@ -65,7 +68,15 @@ class PossibleOutcomes(NamedTuple):
     second: ndarray
 
 
-def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable[[PossibleOutcomes], ndarray], c: int):
+def moment_test(
+    objective: Any,
+    theta: ndarray,
+    root: Any,
+    kept: ndarray | None,
+    moments: Callable[[PossibleOutcomes], ndarray],
+    c: int,
+    expanded: bool = False,
+) -> MomentTest:
     """Moment test m' C^+ m, m the sum of the moments of the observed outcomes, C its covariance given the regressors.
 
     With s_ij the score of outcome j of row i and A the expected information, estimation makes of a moment d_ij
@@ -82,12 +93,16 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
         Of all rows.
     theta : (p,) ndarray
         The estimate.
-    root : (p, d) ndarray
-        T with T T' = A^-1, or that of the directions left free.
+    root : (p, d) ndarray or ArrowFactor
+        T with T T' = A^-1, or that of the directions left free; beside many levels A itself, factored.
+    kept : (d,) integer ndarray or None
+        Parameters that the factor is of; None where it is of all.
     moments : callable
         PossibleOutcomes -> (n, K, c) ndarray.
     c : int
         How many.
+    expanded : bool
+        Whether the moments read all columns of X.
 
     Returns
     -------
@@ -99,31 +114,44 @@ def moment_test(objective: Any, theta: ndarray, root: ndarray, moments: Callable
     data models, The Manchester School 56, 370-376.
     """
     likelihood, q = objective.likelihood, objective.likelihood.n_eta
-    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + q * q) + len(root) // q))
+    k = len(theta) // q
+    wide = k if expanded or of_many_levels(objective.blocks) is None else 0
+    size = max(16, MAX_MOMENT_ENTRIES // ((q + 1) * (c + q * q) + wide))
     blocks = objective.blocks.rechunk(min(size, objective.blocks.size))
 
     def parts(X, y, m, offset, weights):
-        o = outcomes(likelihood, X.toarray(), offset, theta)
+        o = outcomes(likelihood, X, offset, theta)
         counts = counted(y, m, q + 1)
         counts = counts if weights is None else counts * weights[:, None]
         return o, counts, counts.sum(axis=1)[:, None] * o.p, moments(o)
 
-    def explained(*block):
-        o, _, expected, d = parts(*block)
+    def explained(X, *rest):
+        X = Dense(X.toarray()) if expanded else X
+        o, _, expected, d = parts(X, *rest)
         by_eta = np.einsum("njc,njq,nj->nqc", d, o.score, expected)
-        return np.tensordot(by_eta, o.X, axes=(0, 0)).transpose(1, 0, 2).reshape(c, q * o.X.shape[1])
+        return X.times(by_eta.reshape(len(d), q * c)).reshape(k, q, c).transpose(2, 1, 0).reshape(c, q * k)
 
-    def left(*block):
-        o, counts, expected, d = parts(*block)
-        of_eta = np.tensordot(o.X, taken.reshape(q, o.X.shape[1], c), axes=(1, 1))
+    def left(X, *rest):
+        X = Dense(X.toarray()) if expanded else X
+        o, counts, expected, d = parts(X, *rest)
+        of_eta = (X @ taken.reshape(q, k, c).transpose(1, 0, 2).reshape(k, q * c)).reshape(len(d), q, c)
         e = (d - np.einsum("njq,nqc->njc", o.score, of_eta)).reshape(expected.size, c)
         seen, expected, d = counts.ravel(), expected.ravel(), d.reshape(expected.size, c)
         there = seen > 0
         return MomentSums(e[there].T @ seen[there], _triangle(e * np.sqrt(expected)[:, None]), expected @ d**2)
 
-    G = blocks.sum(explained) @ root
-    taken = root @ G.T
+    G, taken = _taken_out(blocks.sum(explained), root, kept)
     return blocks.sum(left).test(G)
+
+
+def _taken_out(G: ndarray, root: Any, kept: ndarray | None) -> tuple[ndarray, ndarray]:
+    """Covariance (c, d) of moments with scores whose covariance is I, and coefficients A^-1 G' (p, c) of these."""
+    if isinstance(root, ndarray):
+        G = G @ root
+        return G, root @ G.T
+    inner = G.T if kept is None else G.T[kept]
+    taken = root.solve(inner)
+    return root.half_solved(inner).T, taken if kept is None else placed(taken, kept, G.shape[1])
 
 
 @dataclass(frozen=True)
@@ -186,7 +214,7 @@ def counted(y: ndarray, m: ndarray | None, K: int) -> ndarray:
     return (y[:, None] == np.arange(K)).astype(float)
 
 
-def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray) -> PossibleOutcomes:
+def outcomes(likelihood: Any, X: Any, offset: ndarray | None, theta: ndarray) -> PossibleOutcomes:
     """PossibleOutcomes of some rows of a design at a parameter."""
     if isinstance(likelihood, Multinomial):
         eta = X @ theta.reshape(X.shape[1], -1, order="F")
@@ -203,12 +231,12 @@ def outcomes(likelihood: Any, X: ndarray, offset: ndarray | None, theta: ndarray
     return PossibleOutcomes(X, eta[:, None], p, rest, score[:, :, None], second[:, :, None, None])
 
 
-def of_levels(X: ndarray, eta: ndarray) -> PossibleOutcomes:
+def of_levels(X: Any, eta: ndarray) -> PossibleOutcomes:
     """PossibleOutcomes of a multinomial logit with linear predictors eta (n, K-1) against the first class."""
     return _of_predictors(X, np.column_stack([np.zeros(len(eta)), eta]))
 
 
-def _of_predictors(X: ndarray, z: ndarray) -> PossibleOutcomes:
+def _of_predictors(X: Any, z: ndarray) -> PossibleOutcomes:
     """PossibleOutcomes of a multinomial logit with predictors z (n, K); classes ruled out, at -inf, add nothing."""
     _, p, rest = Multinomial.softmax(z)
     eta, K = Multinomial.log_odds(z)[:, 1:], p.shape[1]
@@ -245,7 +273,9 @@ def n_indicators(k: int, q: int, diagonal: bool) -> int:
     return k * q if diagonal else k * (k + 1) // 2 * (q * (q + 1) // 2)
 
 
-def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[[PossibleOutcomes], ndarray]:
+def information_matrix(
+    diagonal: bool, unit: ndarray | None = None, columns: Callable[[Any], ndarray] = lambda X: X.toarray()
+) -> Callable[[PossibleOutcomes], ndarray]:
     """Second derivatives of the likelihood over the likelihood: outer products of scores plus Hessians.
 
     Parameters
@@ -254,6 +284,8 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
         Whether only those in one parameter twice.
     unit : (k, k) ndarray, optional
         Coordinates of the regressors, X @ unit; the full test is the same in all.
+    columns : callable
+        X -> (n, k) ndarray; by default all columns.
 
     References
     ----------
@@ -261,7 +293,7 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
     """
 
     def moments(o: PossibleOutcomes) -> ndarray:
-        X = o.X if unit is None else o.X @ unit
+        X = columns(o.X) if unit is None else columns(o.X) @ unit
         k, q = X.shape[1], o.score.shape[2]
         i, j = (np.arange(k),) * 2 if diagonal else np.triu_indices(k)
         a, b = (np.arange(q),) * 2 if diagonal else np.triu_indices(q)
@@ -271,12 +303,15 @@ def information_matrix(diagonal: bool, unit: ndarray | None = None) -> Callable[
     return moments
 
 
-def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[PossibleOutcomes], ndarray]:
+def information_matrix_along(
+    directions: ndarray, diagonal: bool, columns: Callable[[Any], ndarray] = lambda X: X.toarray()
+) -> Callable[[PossibleOutcomes], ndarray]:
     """Moments of the information matrix in d parameters, the directions (p, d) in which an estimate is free."""
 
     def moments(o: PossibleOutcomes) -> ndarray:
-        k, q, d = o.X.shape[1], o.score.shape[2], directions.shape[1]
-        Z = np.tensordot(o.X, directions.reshape(q, k, d), axes=(1, 1))
+        X, q, d = columns(o.X), o.score.shape[2], directions.shape[1]
+        k = X.shape[1]
+        Z = np.tensordot(X, directions.reshape(q, k, d), axes=(1, 1))
         half = np.einsum("nkab,nbj->nkaj", o.second, Z)
         if diagonal:
             return np.einsum("naj,nkaj->nkj", Z, half)
@@ -286,13 +321,13 @@ def information_matrix_along(directions: ndarray, diagonal: bool) -> Callable[[P
     return moments
 
 
-def orthogonal(objective: Any) -> ndarray:
+def orthogonal(objective: Any, columns: Callable[[Any], ndarray] = lambda X: X.toarray()) -> ndarray:
     """Basis T (k, k) with orthogonal columns of X T over all observations, each of mean square one."""
 
     def sums(X, y, m, offset, weights):
         times = np.ones(X.shape[0]) if m is None else m
         times = times if weights is None else times * weights
-        A = X.toarray() * np.sqrt(times)[:, None]
+        A = columns(X) * np.sqrt(times)[:, None]
         return MomentSums(times.sum(), _triangle(A), np.zeros(0))
 
     found = objective.blocks.sum(sums)

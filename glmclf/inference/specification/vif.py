@@ -7,12 +7,20 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import constant_centring
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.core.numerics.triangular import qr_factor
 from glmclf.core.rows.blocks import Blocks
 
 
-def design_factor(blocks: Blocks) -> ndarray:
-    """R with R'R = X' diag(times) X of blocks ``(X, times)``."""
+def design_factor(blocks: Blocks) -> Any:
+    """R with R'R = X' diag(times) X of blocks ``(X, times)``; beside many levels this itself, an `ArrowMatrix`, of
+    columns less their means where one of ones takes these up."""
+    levels = of_levels(blocks)
+    if levels is not None:
+        means = None if levels.constant_column is None else constant_centring(blocks)
+        return blocks.sum(lambda X, times: (X if means is None else means.columns(X)).gram(times))
     R: Any = None
     for X, times in blocks:
         A = X.toarray() * np.sqrt(times)[:, None]
@@ -21,7 +29,9 @@ def design_factor(blocks: Blocks) -> ndarray:
 
 
 def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarray:
-    """Generalised VIF det(M_gg) det(M_rr) / det(M) of each group g, r the rest, M = F'F with the constants taken out.
+    """Log of the generalised VIF det(M_gg) det(M_rr) / det(M) of each group g, r the rest.
+
+    M = F'F with the constants taken out.
 
     The inverse of M, the covariance of the estimate, gives the same: the squared ratio of the volumes of the joint
     confidence ellipsoids of the group, with the other regressors and with ones that are orthogonal to it. For a single
@@ -39,7 +49,7 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
     Returns
     -------
     (groups,) ndarray
-        At least 1.
+        At least 0.
 
     References
     ----------
@@ -55,8 +65,30 @@ def generalised(F: ndarray, groups: list[ndarray], constants: ndarray) -> ndarra
     for group in groups:
         mine = [place[int(j)] for j in group]
         rest = [i for i in range(len(slopes)) if i not in set(mine)]
-        out.append(np.exp(2.0 * (_log_volume(S[:, mine]) + _log_volume(S[:, rest]) - whole)))
-    return np.maximum(np.array(out), 1.0)
+        out.append(2.0 * (_log_volume(S[:, mine]) + _log_volume(S[:, rest]) - whole))
+    return np.maximum(np.array(out), 0.0)
+
+
+def generalised_of_levels(M: ArrowMatrix, groups: list[ndarray], constants: ndarray) -> ndarray:
+    """As `generalised`, by the determinants of M beside many levels, constants included; of a single column by its
+    entry of the inverse."""
+
+    def log_volume(columns: ndarray) -> float:
+        return M.narrowed(np.isin(np.arange(len(M)), np.append(columns, constants))).factor().logdet
+
+    whole, alone, own, out = M.factor(), 0.0, M.diagonal(), []
+    if len(constants):
+        alone = log_volume(constants)
+        B = M[:, constants]
+        own = own - (B * np.linalg.solve(B[constants], B.T).T).sum(axis=1)
+    single = own * whole.inverse.diagonal()
+    for group in groups:
+        if len(group) == 1:
+            out.append(np.log(single[group[0]]))
+        else:
+            rest = np.setdiff1d(np.arange(len(M)), group)
+            out.append(log_volume(group) + log_volume(rest) - whole.logdet - alone)
+    return np.maximum(np.array(out), 0.0)
 
 
 def _log_volume(A: ndarray) -> float:

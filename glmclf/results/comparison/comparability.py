@@ -278,6 +278,11 @@ def coded_levels(res: Any) -> list[str]:
     return [str(level) for level in levels]
 
 
+def matched(a: Any, b: Any) -> list[int]:
+    """Places of a's classes among b's, whose reference and names may differ."""
+    return matching(a, b) or [coded_levels(b).index(name) for name in coded_levels(a)]
+
+
 def _cells_alike(a: Any, b: Any, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], bool]:
     """Whether all rows have equal counts of a level of a and a level of b, by the places of both levels."""
 
@@ -331,9 +336,8 @@ def features_apart(a: Any, b: Any) -> list[str]:
     if has_rows(a) and has_rows(b):
         one, two = _feature_values(a), _feature_values(b)
         return [name for name, x in one.items() if name in two and not _equal(x, two[name])]
-    if (a._data_sums and b._data_sums) or not _have_moments(a, b):
-        return columns_apart(a, b)
-    return _moments_apart(a, b)
+    moments = hasattr(a, "_fitted_classes") and hasattr(b, "_fitted_classes")
+    return _moments_apart(a, b) if moments and not (a._data_sums and b._data_sums) else columns_apart(a, b)
 
 
 def _feature_values(res: Any, X: Any = None) -> dict[str, ndarray]:
@@ -368,15 +372,10 @@ def _equal(x: Any, y: Any) -> bool:
     return np.allclose(x, y, rtol=1e-12, atol=1e-9 * float(spread), equal_nan=True)
 
 
-def _have_moments(a: Any, b: Any) -> bool:
-    return hasattr(a, "_fitted_classes") and hasattr(b, "_fitted_classes")
-
-
 def _moments_apart(a: Any, b: Any) -> list[str]:
     """Features of two Gaussian models whose class means or total variances differ."""
     one, two = a._fitted_classes.moments, b._fitted_classes.moments
-    places = matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
-    own, apart = list(b.feature_names), []
+    places, own, apart = matched(a, b), list(b.feature_names), []
     for i, name in enumerate(a.feature_names):
         if name in own:
             j, v = own.index(name), one.total[i, i]

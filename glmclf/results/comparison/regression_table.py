@@ -283,8 +283,7 @@ class _Fit:
             raise no_result(res, "regression_table()")
         self.names = [str(name) for name in self.res.model.exog_names]
         self.levels = getattr(self.res, "_table_levels", None) or getattr(self.res.model, "_equations", None)
-        first = res.results[0] if hasattr(res, "results") else self.given
-        self.owner = getattr(first, "_parent", first).model
+        self.owner = self.res._owner.model
         self.folded: dict[str, FoldedTerm] = {}  # terms in one row, by each of their coefficients
 
     @property
@@ -367,7 +366,7 @@ class _Fit:
     @property
     def constraints(self) -> list[str]:
         """Constraints on the estimates, as equations."""
-        return list(getattr(getattr(self.given, "_parent", self.given), "constraints", []))
+        return list(getattr(self.given._owner, "constraints", []))
 
     def model(self) -> str:
         """Class of the model, with the method of estimation unless it is maximum likelihood."""

@@ -15,8 +15,9 @@ from glmclf.core.design.arrow import of_levels
 from glmclf.core.fit.constraints import ConstrainedEstimate
 from glmclf.core.fit.coordinates import into_basis
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.fit.restricted import Restricted
+from glmclf.core.fit.restricted import Restricted, Selected
 from glmclf.core.likelihood.objective import Evaluation
+from glmclf.core.numerics.arrow import ArrowFactor, check_dense
 from glmclf.core.numerics.ties import tied_codes
 from glmclf.core.rows.streamed import rows_removed
 from glmclf.core.separation.limit import LimitEstimate
@@ -29,6 +30,7 @@ from glmclf.results.separation import instead
 
 MAX_MOMENTS_ASKED = 5_000  # moments that are tested together at all: their covariance takes a minute and 200 MB
 MAX_MOMENTS = 300  # moments of the full information matrix test in `gof_test`; beyond, its diagonal form
+WITHOUT_LEVELS = "without levels"  # of a test of the parameters that are not of the factor of many levels
 TEST_COLUMNS = ["statistic", "df", "pvalue", "groups"]
 
 
@@ -61,9 +63,11 @@ class Estimated(NamedTuple):
     ----------
     objective : Objective
     theta : (p,) ndarray
-    root : (p, d) ndarray or BlocksPlusLowRank
-        T with T T' its inverse information; the second is this itself.
-    basis : (k, k) ndarray or None
+    root : (p, d) ndarray or ArrowFactor
+        T with T T' its inverse information; beside many levels the information itself, factored.
+    kept : (d,) integer ndarray or None
+        Parameters that the factor is of; None where it is of all.
+    basis : (k, k) ndarray, DesignBasis or None
         Basis of the coordinates, as in `core`'s `Estimate`.
     free : (p, d) ndarray or None
         Directions that were estimated, one a parameter of the model without the others; None where all were.
@@ -74,7 +78,8 @@ class Estimated(NamedTuple):
     objective: Any
     theta: ndarray
     root: Any
-    basis: ndarray | None
+    kept: ndarray | None
+    basis: Any
     free: ndarray | None
     places: ndarray
 
@@ -111,10 +116,14 @@ def information_matrix_test(res: Any, diagonal: bool) -> MomentTest:
     """See `Diagnostics.information_matrix_test`."""
     name = "information matrix (diagonal)" if diagonal else "information matrix"
     p = finite_parameters(res)
-    if not diagonal and p * (p + 1) // 2 > MAX_MOMENTS_ASKED:
+    c = moment_tests.n_indicators(p, 1, diagonal)
+    if c > MAX_MOMENTS_ASKED:
+        what = "variances" if diagonal else "variances and covariances"
+        few = p <= MAX_MOMENTS_ASKED
+        instead = "use diagonal=True" if few else "gof_test() has those without the levels of a factor"
         raise ValueError(
-            f"information_matrix_test() of {p:,} parameters compares {p * (p + 1) // 2:,} variances and covariances, "
-            f"more than the {MAX_MOMENTS_ASKED:,} that are tested together: use diagonal=True"
+            f"information_matrix_test() of {p:,} parameters compares {c:,} {what}, more than the "
+            f"{MAX_MOMENTS_ASKED:,} that are tested together: {instead}"
         )
     return tests_of_moments(res, [name])[name]
 
@@ -174,8 +183,8 @@ def by_groups(res: Any, seen: RiskRows, df: int, groups: int) -> tuple[float, in
 
 def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, MomentTest]:
     """Tests by moments of the rows that separation does not decide; NaN, with a warning, without such rows."""
-    names = moment_names(res) if wanted is None else wanted
     estimate = estimated_rows(res)
+    names = moment_names(res, estimate) if wanted is None else wanted
     if estimate is None:
         found = dict.fromkeys(names, MomentTest(np.nan, 0, np.nan))
         why = f"{res.separation}"
@@ -185,7 +194,7 @@ def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, Mom
     found = {}
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for name in names:
-            found[name] = moment_tests.moment_test(*estimate[:3], *moment_functions(name, estimate))
+            found[name] = moment_tests.moment_test(*estimate[:4], *moment_functions(name, estimate))
     empty = [name for name, test in found.items() if not test.df]
     if empty:
         warn(
@@ -196,33 +205,66 @@ def tests_of_moments(res: Any, wanted: list[str] | None = None) -> dict[str, Mom
     return found
 
 
-def moment_names(res: Any) -> list[str]:
+def moment_names(res: Any, estimate: Estimated | None) -> list[str]:
     """Tests by moments that the model has."""
     k, q = len(res._state.columns), res.model._likelihood.n_eta
-    n = moment_tests.n_indicators(k, q, False)
-    if not res._state.estimate.is_finite or res._state.estimate.constraints:
+    n, without = moment_tests.n_indicators(k, q, False), ""
+    if res._state.estimate.constraints:
+        n = moment_tests.n_indicators(finite_parameters(res), 1, False)
+    elif estimate is not None and (levels := of_levels(estimate.objective.blocks)) is not None:
+        n, without = moment_tests.n_indicators(len(levels.layout.border), q, False), WITHOUT_LEVELS
+    elif not res._state.estimate.is_finite:
         n = moment_tests.n_indicators(finite_parameters(res), 1, False)
     link = getattr(res.model, "link", None)  # MNLogit has no link
     logit = q == 1 and (link is None or link.canonical)
+    parts = [*(["diagonal"] if n > MAX_MOMENTS else []), *([without] if without else [])]
     return [
         "sum of squares",
         *(["Stukel"] if logit else []),
-        "information matrix" if n <= MAX_MOMENTS else "information matrix (diagonal)",
+        *([] if without and not n else [f"information matrix ({', '.join(parts)})" if parts else "information matrix"]),
     ]
 
 
-def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int]:
-    """Moment function and its number of moments."""
+def moment_functions(name: str, estimate: Estimated) -> tuple[Any, int, bool]:
+    """Moment function, its number of moments, and whether it reads all columns."""
     if name in ("sum of squares", "Stukel"):
-        return (moment_tests.sum_of_squares, 1) if name == "sum of squares" else (moment_tests.stukel, 2)
-    objective, diagonal = estimate.objective, name.endswith("(diagonal)")
-    if estimate.free is not None:
-        d = estimate.free.shape[1]
-        directions = estimate.free if diagonal else estimate.root
-        return moment_tests.information_matrix_along(directions, diagonal), moment_tests.n_indicators(d, 1, diagonal)
+        return (*((moment_tests.sum_of_squares, 1) if name == "sum of squares" else (moment_tests.stukel, 2)), False)
+    objective, diagonal = estimate.objective, "diagonal" in name
+    if WITHOUT_LEVELS in name:
+        return (*_moments_without_levels(estimate, diagonal), False)
+    directions = estimate.free
+    if estimate.kept is not None:
+        check_dense(len(estimate.theta))
+        directions = into_basis(estimate.basis, np.eye(len(estimate.theta))[:, estimate.kept])
+    elif directions is not None and not diagonal:
+        directions = estimate.root
+    if directions is not None:
+        c = moment_tests.n_indicators(directions.shape[1], 1, diagonal)
+        return moment_tests.information_matrix_along(directions, diagonal), c, True
     k, q = objective.blocks.arrays[0].shape[1], objective.likelihood.n_eta
     unit = estimate.basis if diagonal else moment_tests.orthogonal(objective)
-    return moment_tests.information_matrix(diagonal, unit), moment_tests.n_indicators(k, q, diagonal)
+    return moment_tests.information_matrix(diagonal, unit), moment_tests.n_indicators(k, q, diagonal), True
+
+
+def _moments_without_levels(estimate: Estimated, diagonal: bool) -> tuple[Any, int]:
+    """Moments of the information matrix in the parameters that are not of the factor of many levels."""
+    objective, basis = estimate.objective, estimate.basis
+    levels, q = of_levels(objective.blocks), objective.likelihood.n_eta
+    centred = None if basis is None else basis.undone
+    assert levels is not None
+    border, k = levels.layout.border, levels.shape[1]
+
+    def columns(X: Any) -> ndarray:
+        return (X if centred is None else centred.columns(X)).border.toarray()
+
+    if estimate.kept is None:
+        unit = None if diagonal else moment_tests.orthogonal(objective, columns)
+        moments = moment_tests.information_matrix(diagonal, unit, columns)
+        return moments, moment_tests.n_indicators(len(border), q, diagonal)
+    at = (np.arange(q)[:, None] * k + border).ravel()
+    directions = np.eye(len(at))[:, np.isin(at, estimate.kept)]
+    moments = moment_tests.information_matrix_along(directions, diagonal, columns)
+    return moments, moment_tests.n_indicators(directions.shape[1], 1, diagonal)
 
 
 def estimated_rows(res: Any) -> Estimated | None:
@@ -234,16 +276,20 @@ def estimated_rows(res: Any) -> Estimated | None:
 @singledispatch
 def _estimated(found: Estimate, res: Any) -> Estimated | None:
     """`estimated_rows` of an estimate of some kind."""
-    objective, theta, evaluation, basis = _at_the_estimate(res)
-    return Estimated(objective, theta, evaluation.factor.root, basis, None, res._state.places)
+    objective, theta, evaluation, basis = at_the_estimate(res)
+    return Estimated(objective, theta, _root(evaluation.factor), None, basis, None, res._state.places)
+
+
+def _root(factor: Any) -> Any:
+    return factor if isinstance(factor, ArrowFactor) else factor.root
 
 
 @_estimated.register
 def _of_constrained(found: ConstrainedEstimate, res: Any) -> Estimated | None:
-    objective, theta, evaluation, basis = _at_the_estimate(res)
+    objective, theta, evaluation, basis = at_the_estimate(res)
     free = into_basis(basis, free_directions(found.constraint.R))
     root = root_within(found.constraint.Q, evaluation.information)
-    return Estimated(objective, theta, root, basis, free, res._state.places)
+    return Estimated(objective, theta, root, None, basis, free, res._state.places)
 
 
 @_estimated.register
@@ -255,18 +301,24 @@ def _of_separated(found: LimitEstimate, res: Any) -> Estimated | None:
         return None
     basis, theta, objective = found.inner.basis, found.inner.fit.theta, found.objective
     if not isinstance(objective, Restricted):
-        return Estimated(objective, theta, objective(theta, True).factor.root, basis, None, found.kept)
-    if found.limit.free is None and found.limit.whole_basis is not None:
+        return Estimated(objective, theta, _root(objective(theta, True).factor), None, basis, None, found.kept)
+    factor, inner, whole = objective(theta, True).factor, objective.objective, objective.theta(theta)
+    if isinstance(factor, ArrowFactor) and isinstance(objective, Selected):
+        return Estimated(inner, whole, factor, objective.kept, found.limit.whole_basis, None, found.kept)
+    free = objective.free if basis is None else objective.free @ basis
+    return Estimated(inner, whole, objective.free @ factor.root, None, None, free, found.kept)
+
+
+def check_coordinates(estimate: Estimated) -> None:
+    """Refuse some of the parameters of several equations in columns less their means by level."""
+    if estimate.kept is not None and estimate.basis is not None:
         raise NotImplementedError(
             "this of a separated fit of several classes, of which regressors are large beside their spread within the "
             "levels of a factor of many: subtract a value in its middle from each of them"
         )
-    root = objective.free @ objective(theta, True).factor.root
-    free = objective.free if basis is None else objective.free @ basis
-    return Estimated(objective.objective, objective.theta(theta), root, None, free, found.kept)
 
 
-def _at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
+def at_the_estimate(res: Any) -> tuple[Any, ndarray, Evaluation, ndarray | None]:
     """The objective, the estimate, the evaluation there with the expected information, and the basis."""
     objective, narrow = res._objective(), res._state.narrow_centred
     evaluation = narrow.fit.evaluation if objective.canonical else objective(narrow.fit.theta, True)

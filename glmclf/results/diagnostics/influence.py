@@ -15,9 +15,9 @@ from glmclf.checks import check_choice
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.constraints import ConstrainedEstimate
-from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.coordinates import from_basis, placed
 from glmclf.core.fit.estimate import Estimate
-from glmclf.core.fit.restricted import Restricted, Selected
+from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation
 from glmclf.core.likelihood.pointwise import Multinomial
 from glmclf.core.numerics.arrow import ArrowFactor
@@ -28,7 +28,13 @@ from glmclf.inference.covariance.constrained import constrained_influence
 from glmclf.inference.covariance.influence import LEVERAGE_ONE, Influences, first_rows, influence, of_patterns
 from glmclf.inference.residuals import binomial as residuals
 from glmclf.inference.residuals import multinomial as level_residuals
-from glmclf.results.diagnostics.goodness_of_fit import Estimated, estimated_rows, pattern_numbers
+from glmclf.results.diagnostics.goodness_of_fit import (
+    Estimated,
+    at_the_estimate,
+    check_coordinates,
+    estimated_rows,
+    pattern_numbers,
+)
 from glmclf.results.tables.frames import WholeFrame, notebook
 
 PRINTED = 5  # rows that an Influence prints
@@ -69,9 +75,8 @@ def _of_constrained(found: ConstrainedEstimate, res: Any, pattern: ndarray | Non
 
 def _at_the_estimate(res: Any, pattern: ndarray | None) -> tuple[Any, ndarray, Evaluation]:
     """The objective, of patterns if asked for, the estimate, and the evaluation there with the expected information."""
-    objective, fit = res._objective(), res._state.narrow_centred.fit
-    evaluation = fit.evaluation if objective.canonical else objective(fit.theta, True)
-    return objective if pattern is None else of_patterns(objective, pattern), fit.theta, evaluation
+    objective, theta, evaluation, _ = at_the_estimate(res)
+    return objective if pattern is None else of_patterns(objective, pattern), theta, evaluation
 
 
 @_influences.register
@@ -84,16 +89,16 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None, chang
     of_rows = np.arange(len(res.model._rows)) if pattern is None else pattern
     n, p = int(of_rows.max()) + 1, len(res._state.theta)
     full = Influences(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((n, p)) if change else None)
-    limit = None if change else _many_levels_at_the_limit(found)
-    limit = estimated_rows(res) if limit is None else limit
+    limit = estimated_rows(res)
     if limit is None:
         return full
     at, inner = np.unique(of_rows[found.rows], return_inverse=True)
     objective = limit.objective if pattern is None else of_patterns(limit.objective, inner)
-    some = influence(objective, limit.theta, limit.root, res.model._frequency, change)
+    root = _inverse_or_root(limit, change)
+    some = influence(objective, limit.theta, root, res.model._frequency, change)
     full.leverage[at], full.cooks[at], full.gain[at] = some.leverage, some.cooks, some.gain
     if some.shift is not None:
-        full.cooks[at] *= limit.root.shape[1] / len(found.inner.fit.theta)
+        full.cooks[at] *= root.shape[1] / len(found.inner.fit.theta)
         full = full._replace(shift=np.zeros((n, some.shift.shape[1])))
         full.shift[at] = some.shift
     if change:
@@ -102,20 +107,16 @@ def _of_separated(found: LimitEstimate, res: Any, pattern: ndarray | None, chang
     return full
 
 
-def _many_levels_at_the_limit(found: LimitEstimate) -> Estimated | None:
-    """The finite parameters of a separated fit and its rows, the inverse information in place of its root; None unless
-    a factor has many levels."""
-    if not found.has_limit or not len(found.kept) or not len(found.rows):
-        return None
-    objective, theta = found.objective, found.inner.fit.theta
-    factor = objective(theta, True).factor
-    if not isinstance(factor, ArrowFactor):
-        return None
-    V, places = factor.inverse, found.kept
-    if not isinstance(objective, Selected):
-        return Estimated(objective, theta, V, None, None, places)
-    V = V.embedded(objective.kept, len(objective.held))
-    return Estimated(objective.objective, objective.theta(theta), V, None, None, places)
+def _inverse_or_root(limit: Estimated, change: bool) -> Any:
+    """What `influence` takes of the finite parameters of a separated fit."""
+    if isinstance(limit.root, ndarray):
+        return limit.root
+    if not change:
+        V, p = limit.root.inverse, len(limit.theta)
+        return V if limit.kept is None else V.embedded(limit.kept, p)
+    check_coordinates(limit)
+    root = limit.root.root
+    return root if limit.kept is None else placed(root, limit.kept, len(limit.theta))
 
 
 def influence_on(res: Any, J: ndarray) -> ndarray:

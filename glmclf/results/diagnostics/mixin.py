@@ -67,7 +67,9 @@ class Diagnostics:
             - sum of squares: of y - p, unweighted, against its expectation (le Cessie & van Houwelingen; Copas), the
               square of the normal statistic of R's rms.
             - Stukel, of Logit: score test of two more parameters, one for each tail of the link.
-            - information matrix: `information_matrix_test`; of more than 300 moments, (diagonal).
+            - information matrix: `information_matrix_test`; of more than 300 moments, (diagonal). With a factor of 128
+              levels or more it is of the other parameters, (without levels): of as many moments as levels, each of some
+              rows, the statistic is not chi-squared.
 
         Raises
         ------
@@ -163,7 +165,7 @@ class Diagnostics:
         Raises
         ------
         ValueError
-            A pseudo-likelihood, or a fit that did not converge; without `diagonal` more than 99 parameters.
+            A pseudo-likelihood, or a fit that did not converge; more than 99 parameters, with `diagonal` 5,000.
 
         Warns
         -----

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import ndtr
 
+from glmclf.core.design.columns import Columns, some_columns
 from glmclf.core.numerics import seeds
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.residuals import quantile as quantile_residuals
@@ -60,8 +61,7 @@ def components(res: Any) -> pd.DataFrame:
     theta = res._theta if res._omitted is None else np.where(res._omitted, 0.0, res._theta)
     theta = theta.reshape(len(res.model.exog_names), -1, order="F")
     terms = columns_of_terms(res)
-    parts = [term_parts(A.toarray(), theta, terms) for (A,) in Blocks(r.X)]
-    values = np.concatenate(parts)  # (n, q, terms)
+    values = np.concatenate([term_parts(X, theta, terms) for (X,) in Blocks(r.X)])  # (n, q, terms)
     times = times_of(r, res.model._frequency)
     mean = np.einsum("i,iqt->qt", times / times.sum(), values)
     values -= mean
@@ -107,13 +107,13 @@ def columns_of_terms(res: Any) -> dict[str, ndarray]:
     return {name: c for name, c in terms.items() if not (len(c) == 1 and c[0] == constant)}
 
 
-def term_parts(A: ndarray, theta: ndarray, terms: dict[str, ndarray]) -> ndarray:
+def term_parts(X: Columns, theta: ndarray, terms: dict[str, ndarray]) -> ndarray:
     """Contribution of each term to each linear predictor of some rows, (n, q, terms)."""
-    out = np.empty((len(A), theta.shape[1], len(terms)))
+    out = np.empty((X.shape[0], theta.shape[1], len(terms)))
     for t, columns in enumerate(terms.values()):
         b = theta[columns]
         known = np.isfinite(b)
-        out[:, :, t] = np.where(known.all(axis=0), A[:, columns] @ np.where(known, b, 0.0), np.nan)
+        out[:, :, t] = np.where(known.all(axis=0), some_columns(X, columns) @ np.where(known, b, 0.0), np.nan)
     return out
 
 

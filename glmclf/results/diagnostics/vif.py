@@ -10,13 +10,17 @@ from numpy import ndarray
 from scipy.linalg import qr
 
 from glmclf.checks import check_choice
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import LevelCentring, constant_centring
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import triangular_inverse
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.specification import vif as inflation
-from glmclf.results.diagnostics.goodness_of_fit import estimated_rows
+from glmclf.results.diagnostics.goodness_of_fit import Estimated, check_coordinates, estimated_rows
 from glmclf.results.requires import Needs, check_needs
 
+MIN_KEPT = 1e-6  # share of a column's square that others leave, below which determinants have too few digits
 LAST = 1e-8  # weight of a constant among the pivots: below all of size one, above their rounding
 
 
@@ -30,14 +34,20 @@ def vif(res: Any, of: str, by: str) -> pd.DataFrame:
         warn("vif() without a column of ones: the numbers are about 0, not about the means", InferenceWarning)
     terms = columns_by(res, by, constant)
     finite = np.isfinite(res._theta)[places] if of == "information" else np.ones(len(places), dtype=bool)
-    groups = {name: np.flatnonzero(finite & np.isin(places % k, columns)) for name, columns in terms.items()}
-    there = [name for name, group in groups.items() if len(group)]
+    term = np.full(k, -1)
+    for i, columns in enumerate(terms.values()):
+        term[columns] = i
+    own = np.where(finite, term[places % k], -1)
+    order = np.argsort(own, kind="stable")
+    groups = np.split(order, np.searchsorted(own[order], np.arange(len(terms))))[1:]
+    there = [i for i, group in enumerate(groups) if len(group)]
     constants = np.flatnonzero(places % k == (-1 if constant is None else constant))
-    values = inflation.generalised(F, [groups[name] for name in there], constants)
-    gvif, df = pd.Series(np.nan, index=pd.Index(list(terms), dtype=object)), {n: len(g) for n, g in groups.items()}
-    gvif[there] = values
-    table = pd.DataFrame({"GVIF": gvif, "df": pd.Series(df, dtype=int)})
-    table["GVIF^(1/(2df))"] = table.GVIF ** (0.5 / table.df.where(table.df > 0))
+    log_gvif, df = np.full(len(terms), np.nan), np.array([len(group) for group in groups], dtype=int)
+    generalised = inflation.generalised_of_levels if isinstance(F, ArrowMatrix) else inflation.generalised
+    log_gvif[there] = generalised(F, [groups[i] for i in there], constants)
+    with np.errstate(over="ignore"):  # of thousands of columns
+        table = pd.DataFrame({"GVIF": np.exp(log_gvif), "df": df}, index=pd.Index(list(terms), dtype=object))
+    table["GVIF^(1/(2df))"] = np.exp(log_gvif * 0.5 / np.maximum(df, 1))
     return table
 
 
@@ -51,26 +61,52 @@ def columns_by(res: Any, by: str, constant: int | None) -> dict[Any, ndarray]:
     return {name: np.intersect1d(c, others) for name, c in terms.items() if np.isin(c, others).any()}
 
 
-def information_factor(res: Any) -> tuple[ndarray, ndarray]:
-    """Factor F of the expected information F'F of the parameters, and their places among all.
+def information_factor(res: Any) -> tuple[Any, ndarray]:
+    """Factor F of the expected information F'F of the parameters, or this itself beside many levels, and their places
+    among all.
 
     Of a separated fit that of the finite parameters and as many of the others as keep it of full rank.
     """
     check_needs(res, 'vif(of="information")', Needs.MAXIMUM, Needs.UNCONSTRAINED)
     estimate = estimated_rows(res)
     if estimate is None:
+        raise NotImplementedError(f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")')
+    check_coordinates(estimate)
+    if getattr(getattr((res._origin or res)._state.estimate, "limit", None), "recoding", None) is not None:
         raise NotImplementedError(
-            f'vif(of="information") of a separated fit ({res.separation}): use vif(of="design")'
+            f'vif(of="information") of a separated fit ({res.separation}) with sum coding of many levels: use '
+            'treatment coding, or vif(of="design")'
         )
     basis, q = estimate.basis, res.model._likelihood.n_eta
+    many = not isinstance(estimate.root, ndarray)
+    if many and (basis is None or isinstance(basis, LevelCentring)) and _nothing_held_otherwise(res):
+        M = estimate.root.matrix if basis is None else _about_overall_means(estimate)
+        if basis is None or M.factor().exceeds(MIN_KEPT):
+            return M, estimate.places
     if estimate.free is not None:
         F = np.linalg.lstsq(estimate.root, estimate.free, rcond=None)[0]
     else:
-        F = triangular_inverse(estimate.root)
+        F = triangular_inverse(estimate.root.root if many else estimate.root)
         F = F if basis is None else F @ np.kron(np.eye(q), basis)
     if res.separation is None:
         return F, estimate.places
     return about_the_means(res, F, estimate.places)
+
+
+def _about_overall_means(estimate: Estimated) -> Any:
+    """Information in columns less their means over all rows, of an estimate in such as are less those by level."""
+    objective, theta = estimate.objective.rotated(estimate.basis.undone), estimate.basis.back(estimate.theta)
+    levels: Any = of_levels(objective.blocks)
+    if levels.constant_column is not None:
+        means = constant_centring(objective.blocks)
+        objective, theta = objective.rotated(means), means.into(theta)
+    return objective(theta, True).information
+
+
+def _nothing_held_otherwise(res: Any) -> bool:
+    """Whether no other parameters could be held in place of the infinite ones: as many as there are directions."""
+    cone = getattr((res._origin or res)._state.estimate, "cone", None)
+    return cone is None or int(cone.basis.any(axis=1).sum()) == cone.basis.shape[1]
 
 
 def about_the_means(res: Any, F: ndarray, kept: ndarray) -> tuple[ndarray, ndarray]:
@@ -97,8 +133,8 @@ def about_the_means(res: Any, F: ndarray, kept: ndarray) -> tuple[ndarray, ndarr
     return whole[:, places], places
 
 
-def design_factor(res: Any) -> tuple[ndarray, ndarray]:
-    """Factor F of the cross products F'F of the columns that are not omitted, and their places."""
+def design_factor(res: Any) -> tuple[Any, ndarray]:
+    """Factor F of the cross products F'F of the columns that are not omitted, or these, and their places."""
     columns, k = res._state.columns, len(res.model.exog_names)
 
     def counted(X, y, trials, offset, weights):

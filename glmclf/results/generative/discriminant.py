@@ -36,7 +36,7 @@ from glmclf.results.comparison.conditional import LogitForm
 from glmclf.results.generative.canonical import CanonicalTables
 from glmclf.results.generative.errors import error_facts
 from glmclf.results.generative.implied_logit import MAX_ROBUST, ImpliedLogit, LogitLabels, quadratic_names
-from glmclf.results.generative.ladder import covariance_ladder
+from glmclf.results.generative.ladder import box_table, covariance_ladder
 from glmclf.results.generative.lr_test import lr_test
 from glmclf.results.generative.manova import (
     distance_table,
@@ -150,9 +150,7 @@ class DiscriminantResults(GenerativeResults):
 
     @property
     def _prior_options(self) -> dict[str, Any]:
-        o = self.model._options
-        priors = None if o["priors"] is None else np.array(o["priors"])
-        return {"priors": priors, "prior_smoothing": o["prior_smoothing"], "rows": np.array(self.model._row_counts)}
+        return {**self.model._prior_options, "rows": np.array(self.model._row_counts)}
 
     @property
     def _for_likelihood(self) -> Gaussian:
@@ -518,8 +516,7 @@ class DiscriminantResults(GenerativeResults):
         ----------
         Box (1949), Biometrika 36, 317-346. Rencher (2002), section 7.3.
         """
-        b = box_m(self._fitted_classes.moments, self._within_root, self._class_roots)
-        return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
+        return box_table(box_m(self._fitted_classes.moments, self._within_root, self._class_roots))
 
     @requires()
     def compare_lr_test(self, restricted: DiscriminantResults | NaiveBayesResults) -> wald.LRTest:
@@ -721,16 +718,12 @@ class DiscriminantResults(GenerativeResults):
         law = {name: getattr(f.law, name) for name in Gaussian.__dataclass_fields__ if name != "dispersions"}
         law["dispersions"] = [{"kind": d.kind, "root": d.root, "n": d.n} for d in f.law.dispersions]
         return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
+            **super()._as_dict(),
             "law": law,
             "moments": {name: a for name, a in stored_fields(moments).items() if a is not None},
             "factors": f.factors,
-            "covariance": self._cov.to_dict(self._group_names),
             "reduced": self._reduced,
             "prior_parts": None if self._prior_parts is None else vars(self._prior_parts),
-            "facts": {name: getattr(self, name) for name in self._facts},
         }
 
     @classmethod

@@ -42,8 +42,7 @@ def warn_skipped(facts: dict[str, Any], classes: list[Any]) -> None:
         return
     parts = ", ".join(f"{c!r}: {n:.15g}" for c, n in zip(classes, left["skipped"], strict=True) if n)
     warn(
-        f"leaving one out, some rows' classes have no law without them ({parts}): they are left aside",
-        InferenceWarning,
+        f"leaving one out, some rows' classes have no law without them ({parts}): they are left aside", InferenceWarning
     )
 
 

@@ -83,6 +83,10 @@ class ImpliedLogit(LevelEstimates):
         self._centred, self._to_raw = centred, to_raw
 
     @property
+    def _owner(self) -> Any:
+        return self._parent
+
+    @property
     def _said(self) -> str:
         own, levels = self._parent, ", ".join(map(str, self.model._equations))
         return f"{type(own.model).__name__}: {own.model._said}\n {levels} against {self.model.reference}"

@@ -22,7 +22,7 @@ from glmclf.core.gaussian.moments import ClassMoments, class_moments
 from glmclf.core.rows.blocks import Blocks
 from glmclf.errors import EstimationError
 from glmclf.inference.generative import discriminant as diagnostics
-from glmclf.inference.generative.covariances import box_m
+from glmclf.inference.generative.covariances import BoxM, box_m
 from glmclf.results.tables.frames import WholeFrame
 
 LAWS = (
@@ -78,6 +78,11 @@ def covariance_ladder(
     return table
 
 
+def box_table(test: BoxM) -> pd.Series:
+    """Box's M test as a Series."""
+    return pd.Series({n: getattr(test, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
+
+
 def naive_bayes_ladder(res: Any) -> pd.DataFrame:
     """Ladder of a naive Bayes fit with normal features, from the moments of their rows."""
     model = res.model
@@ -88,19 +93,15 @@ def naive_bayes_ladder(res: Any) -> pd.DataFrame:
         raise ValueError('ladder() needs complete rows, as covariance matrices do: fit with missing="drop"')
     blocks = model._rows.blocks().map(_matrix)
     moments = class_moments(blocks, model.J)
-    o = model._options
-    priors = None if o["priors"] is None else np.array(o["priors"])
-    options = {"priors": priors, "prior_smoothing": o["prior_smoothing"]}
 
     def boxm_test() -> pd.Series:
         try:
             fit_gaussian(moments, "full", False)
         except SingularDispersion as singular:
             raise EstimationError(f"Box's M needs a covariance matrix of each class: {singular.reason}") from None
-        b = box_m(moments, None, None)
-        return pd.Series({n: getattr(b, n) for n in ("M", "chi2", "df", "chi2_pvalue", "F", "df2", "pvalue")})
+        return box_table(box_m(moments, None, None))
 
-    return covariance_ladder(moments, blocks, options, boxm_test)
+    return covariance_ladder(moments, blocks, model._prior_options, boxm_test)
 
 
 def _matrix(X: Any, y: ndarray, trials: None, offset: None, weights: ndarray | None) -> tuple:

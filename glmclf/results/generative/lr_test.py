@@ -14,9 +14,8 @@ from glmclf.inference.hypotheses import wald
 from glmclf.results.comparison.comparability import (
     check_likelihoods,
     check_values,
-    coded_levels,
     different_data,
-    matching,
+    matched,
 )
 from glmclf.results.generative.record import _arrays, _cells
 from glmclf.results.requires import Needs, check_needs
@@ -118,15 +117,9 @@ def _check_priors(larger: Any, smaller: Any) -> None:
             "nested in this one"
         )
     one, two = (res.priors.reindex(res.model._classes).to_numpy() for res in (larger, smaller))
-    places = matching(larger, smaller) or [coded_levels(smaller).index(name) for name in coded_levels(larger)]
-    if not np.allclose(one, two[places], rtol=1e-10):
+    if not np.allclose(one, two[matched(larger, smaller)], rtol=1e-10):
         priors = f"{larger.priors.to_dict()}; {smaller.priors.to_dict()}"
         raise ValueError(f"the models have different priors ({priors}): neither contains the other")
-
-
-def _matched(a: Any, b: Any) -> list[int]:
-    """Places of a's classes among b's, whose reference and names may differ."""
-    return matching(a, b) or [b.model._classes.index(level) for level in a.model._classes]
 
 
 # --------------------------------------------------------------------------------------------- independent features
@@ -165,7 +158,7 @@ def _check_same(larger: Any, j: int, smaller: Any, i: int) -> None:
     """Check that the larger family equals or contains the smaller one, and that the values are equal."""
     a, b = larger.model.features[j], smaller.model.features[i]
     one, two = larger._fit.alone(j), smaller._fit.alone(i)
-    classes = _matched(larger, smaller)
+    classes = matched(larger, smaller)
     if _is_table(a) and _is_table(b):
         same = np.array_equal(_margin(a, one.statistics[0], b), two.statistics[0].sums[classes])
     elif (a.family, b.family) == ("gamma", "exponential"):

@@ -9,9 +9,7 @@ import pandas as pd
 from numpy import ndarray
 from scipy.special import chdtrc
 
-from glmclf.core.gaussian.fit import (
-    Gaussian,
-)
+from glmclf.core.gaussian.fit import Gaussian
 from glmclf.core.gaussian.moments import ClassMoments
 from glmclf.inference.generative import discriminant as diagnostics
 from glmclf.inference.generative.means import FeatureTest, Manova
@@ -59,9 +57,14 @@ def independent_term_tests(moments: ClassMoments, law: Gaussian, terms: dict[str
     else:
         own = moments.class_squares / moments.counts[:, None]
         statistic, df = null - moments.counts @ np.log(own), 2 * (moments.K - 1)
-    rows = [(float(statistic[at].sum()), df * len(at)) for at in terms.values()]
+    return term_ratio_table(statistic, np.full(len(statistic), df), terms)
+
+
+def term_ratio_table(statistic: ndarray, df: ndarray, terms: dict[str, list[int]]) -> pd.DataFrame:
+    """Likelihood ratio tests of terms, from the statistic and the degrees of freedom of each feature."""
+    rows = [(float(statistic[at].sum()), int(df[at].sum())) for at in terms.values()]
     table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])
-    return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0)))
+    return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0.0)))
 
 
 def distance_table(found: diagnostics.Mahalanobis, levels: list[Any], order: list[int]) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy import ndarray
-from scipy.special import chdtrc
 
 from glmclf.caching import cached_property
 from glmclf.core.naive_bayes.family import is_sparse
@@ -34,6 +33,7 @@ from glmclf.results.generative.errors import error_facts, error_rates, log_poste
 from glmclf.results.generative.implied_logit import MAX_ROBUST, ClosedFormCovariance, LogitLabels, NaiveBayesLogit
 from glmclf.results.generative.ladder import naive_bayes_ladder
 from glmclf.results.generative.lr_test import lr_test
+from glmclf.results.generative.manova import term_ratio_table
 from glmclf.results.generative.parameters import parameter_covariance, parameter_names
 from glmclf.results.generative.record import as_columns, contiguous, record_as_dict, record_from_dict
 from glmclf.results.generative.results import GenerativeResults, in_words
@@ -261,10 +261,7 @@ class NaiveBayesResults(GenerativeResults):
         parts = self._parts
         about_mean = parts.centred
         return LogitForm(
-            parts.logit_functions,
-            parts.logit_influence,
-            about_mean.coefficients(),
-            ClosedFormCovariance(about_mean),
+            parts.logit_functions, parts.logit_influence, about_mean.coefficients(), ClosedFormCovariance(about_mean)
         )
 
     @property
@@ -322,11 +319,7 @@ class NaiveBayesResults(GenerativeResults):
         DataFrame
             By term: statistic, df, pvalue. Smoothing is left out.
         """
-        statistic, df = self._fit.likelihood_ratios()
-        terms = self.model._feature_terms
-        rows = [(float(statistic[at].sum()), int(df[at].sum())) for at in terms.values()]
-        table = pd.DataFrame(rows, index=pd.Index(terms, dtype=object), columns=["statistic", "df"])
-        return table.assign(pvalue=chdtrc(table.df, np.maximum(table.statistic, 0.0)))
+        return term_ratio_table(*self._fit.likelihood_ratios(), self.model._feature_terms)
 
     @requires()
     def compare_lr_test(self, restricted: NaiveBayesResults | DiscriminantResults) -> wald.LRTest:
@@ -471,14 +464,7 @@ class NaiveBayesResults(GenerativeResults):
 
     # ------------------------------------------------------------------------------------------- keeping, moving
     def _as_dict(self) -> dict[str, Any]:
-        return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
-            "statistics": record_as_dict(self._fit),
-            "covariance": self._cov.to_dict(self._group_names),
-            "facts": {name: getattr(self, name) for name in self._facts},
-        }
+        return {**super()._as_dict(), "statistics": record_as_dict(self._fit)}
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> NaiveBayesResults:

@@ -38,7 +38,7 @@ from glmclf.results.requires import Needs, requires
 from glmclf.results.tables.frames import with_notes
 
 if TYPE_CHECKING:
-    from glmclf.results.performance.rows import RowOptions
+    from glmclf.results.performance.options import RowOptions
     from glmclf.results.tables.render import Summary
 
 ROBUST = {
@@ -184,9 +184,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return np.full(len(se), np.nan) if self.model._pseudo else se
 
     @requires()
-    def cov_params(
-        self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None
-    ) -> pd.DataFrame | ndarray:
+    def cov_params(self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None) -> pd.DataFrame | ndarray:
         """Covariance matrix of `params`, of some of them, or of R params; the discriminant has its own.
 
         Parameters
@@ -464,8 +462,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         if names is not None:
             labels = np.array([*names, np.nan], dtype=object)[np.where(missing, len(names), choice)]
             return pd.Series(labels, index=index, dtype=object)
-        labels = self.model._response.decode(np.where(missing, 0, choice), missing)
-        return pd.Series(labels, index=index, dtype=object if str(getattr(labels, "dtype", "")) == "object" else None)
+        return self.model._response.series(choice, index, missing)
 
     @requires()
     def get_prediction(self, newdata=None, which: str = "mean", *, priors=None) -> LevelPredictions:
@@ -781,7 +778,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         alpha : float
             One minus the level of the intervals.
         discriminant : bool, optional
-            Whether to print the coefficients of the implied logit; by default unless they are many.
+            Whether to print the coefficients of the implied logit; by default unless they are many (a quadratic logit
+            of more than 4 features).
         date : bool
             Whether the header has date and time.
         levels : bool, optional
@@ -821,13 +819,6 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         if self._maximum:
             return "MLE (closed form)"
         return "regularised MLE" if hasattr(self, "_fitted_classes") else "smoothed MLE"
-
-    def _fit_header(self) -> list[tuple[str, str]]:
-        facts: list[tuple[str, str]] = []
-        if self._group_names:
-            pairs = zip(self._group_names, self._cov.clusters, strict=True)
-            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return facts
 
     def _notes(self) -> list[str]:
         notes = [*self._covariance_notes(), *self.model._summary_notes()]

@@ -84,54 +84,7 @@ def summary(
     date: bool = True,
     levels: bool | None = None,
 ) -> Any:
-    """Summary of a fitted generative model.
-
-    Parameters
-    ----------
-    res : GenerativeResults
-        A fit of LDA, QDA or NaiveBayes.
-    yname : str, optional
-        Name of the response; the model's by default.
-    xname : sequence of str or "levels", optional
-        Names of the regressors of the implied logit, the intercept first; the features are called so too. "levels" for
-        those of `level_labels`.
-    title : str, optional
-    alpha : float
-        One minus the level of the intervals, in (0, 1).
-    discriminant : bool, optional
-        Whether to print the coefficients of the implied logit; by default unless they are many (a quadratic logit of
-        more than 4 features).
-    date : bool
-        Whether the header has date and time.
-    levels : bool, optional
-        Whether each coefficient of the implied logit has a row; by default terms of more than 50 stand in one line.
-
-    Returns
-    -------
-    Summary
-        `as_text, as_latex, as_html, as_csv, as_markdown, as_typst`. `tables` holds the header, tests, classes,
-        features, the equations of the implied logit, and facts. What a fit does not have is left out, and the notes say
-        so.
-
-    Raises
-    ------
-    ValueError
-        If xname has another length than there are regressors, or alpha is not in (0, 1).
-
-    Examples
-    --------
-    >>> from glmclf import LDA, datasets
-    >>> penguins = datasets.load("penguins")
-    >>> res = LDA.from_formula("species ~ bill_length_mm + body_mass_g", penguins).fit()
-    >>> print(summary(res).tables[1].as_text())
-    ==============================================================================
-                         statistic           F        df          df2      p-value
-    ------------------------------------------------------------------------------
-    Likelihood ratio         793.6                     4                     0.000
-    Wilks' lambda          0.09822       370.2         4          676        0.000
-    Box's M                  16.12       2.661         6     546681.8        0.014
-    ==============================================================================
-    """
+    """See `GenerativeResults.summary`."""
     check_alpha(alpha)
     context = _Context(res, str(yname or res.model.endog_names), _names(res, xname), alpha)
     result = table_classes()["Summary"]()

@@ -104,7 +104,7 @@ def _parse(hypothesis, names: list[str]) -> tuple[ndarray, ndarray]:
     except (PatsyError, IndexError) as error:
         try:  # placeholders for names with signs, as "ywhite-collar_educ"
             with np.errstate(all="ignore"):
-                coded = _coded(hypothesis, told)
+                coded = _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(told)})
                 parsed = DesignInfo([f"p{i}_" for i in range(len(told))]).linear_constraint(coded)
         except (PatsyError, IndexError):
             why = error if isinstance(error, PatsyError) else "one of the equations is empty"
@@ -178,11 +178,6 @@ def _numbers(values: Any, names: list[str]) -> ndarray:
         raise ValueError(
             f"the hypothesis {values!r} is no matrix of real numbers with a column for each of {known_names(names)}"
         ) from None
-
-
-def _coded(hypothesis, names: list[str]):
-    """Replace names in a hypothesis by placeholders, the longest name first."""
-    return _replaced(hypothesis, {name: f"p{i}_" for i, name in enumerate(names)})
 
 
 def _occurs(word: str, hypothesis: Any) -> bool:

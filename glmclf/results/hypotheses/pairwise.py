@@ -195,7 +195,7 @@ def _pairs(res: Any, factor: str, at: Mapping[str, Any] | None) -> LevelPairs:
 
     if not isinstance(factor, str):
         raise ValueError(f"term_name={factor!r}: the name of a factor")
-    owner, names = getattr(res, "_parent", res).model, res.model.exog_names
+    owner, names = res._owner.model, res.model.exog_names
     if isinstance(owner._design, FeatureDesign):
         levels, rows = _of_table(owner, names, factor, at)
     elif owner.formula is None:

@@ -257,9 +257,7 @@ class RowPairs:
         Number of that.
     """
 
-    def __init__(
-        self, contrast: str, keys: Sequence[Hashable], things: Sequence[str], sign: str, too_few: str, p: int
-    ):
+    def __init__(self, contrast: str, keys: Sequence[Hashable], things: Sequence[str], sign: str, too_few: str, p: int):
         members: dict[Any, list[int]] = {}
         for i, key in enumerate(keys):
             members.setdefault(key, []).append(i)

@@ -246,9 +246,8 @@ def _slots(estimands: Sequence[Estimand], G: int) -> ndarray:
 def _alone(estimands: Sequence[Estimand], found: Settings, clusters: ndarray | None) -> ndarray:
     """Mask of estimates over a single row or cluster, which have no sampling variance; warn of them."""
     seen, G = found.observed, len(found.groups)
-    codes = np.zeros(len(seen.weights), dtype=np.intp) if seen.codes is None else seen.codes
     # a group without a row is NaN and has its own warning
-    one = sampled(_weights_of_units(found), seen.frequency, codes, G, clusters) == 1
+    one = sampled(_weights_of_units(found), seen.frequency, seen.group_of_row, G, clusters) == 1
     if one.any():
         unit = "row" if clusters is None else "cluster"
         names = [int(g) for g in np.flatnonzero(one) if found.groups[g]]
@@ -266,8 +265,7 @@ def _of_rows(estimands: Sequence[Estimand], slots: ndarray, found: Settings) -> 
 
     Influences on probabilities near 1 are computed from complements.
     """
-    w, codes = found.observed.weights, found.observed.codes
-    codes = np.zeros(len(w), dtype=np.intp) if codes is None else codes
+    w, codes = found.observed.weights, found.observed.group_of_row
     weight, parts = np.bincount(codes, w, len(slots))[codes, None], []
     for members in slots.T:
         averages = [estimands[i].average for i in members]

@@ -307,15 +307,12 @@ class OneVariable:
             return slopes * (self.high - self.low) < -self.noise
 
     def _refused(self) -> NotImplementedError:
-        columns = np.array(self.source.model.exog_names)[self._moving()].tolist()
+        rows = self._rows(self._between_ends(np.array([0.0, 0.25, 0.6, 1.0])))
+        columns = np.array(self.source.model.exog_names)[(rows != rows[0]).any(axis=0)].tolist()
         return NotImplementedError(
             f'inverse_predict() of "{self.name}", which enters by several functions or by one that is not monotone '
             f"(columns {quoted(columns)})"
         )
-
-    def _moving(self) -> ndarray:
-        rows = self._rows(self._between_ends(np.array([0.0, 0.25, 0.6, 1.0])))
-        return (rows != rows[0]).any(axis=0)
 
     # --------------------------------------------------------------------------------------- values and slopes
     def _rows(self, v: ndarray) -> ndarray:
@@ -403,7 +400,7 @@ class OneVariable:
         while abs(a) <= large:
             v = _ahead(a, a + sign * step) if bad is None else _narrowed(a, bad)
             if not len(v):
-                return self._end(a), int(sign)
+                return 0.0 if abs(a) <= 1e-12 * (self.high - self.low) else a, int(sign)
             ts, good = self._followed(a, here, v, sign, np.isfinite(t))
             reached = np.isfinite(t) & (sign * (ts[:good] - t) >= 0)
             if reached.any():
@@ -429,9 +426,6 @@ class OneVariable:
         if poles:
             good |= ts == sign * np.inf
         return ts, len(v) if good.all() else int(np.argmin(good))
-
-    def _end(self, a: float) -> float:
-        return 0.0 if abs(a) <= 1e-12 * (self.high - self.low) else a
 
     # ------------------------------------------------------------------------------------------------ level pieces
     def level(self, v: float) -> tuple[float, float] | None:

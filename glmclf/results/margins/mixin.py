@@ -243,12 +243,7 @@ class Margins:
 
     @requires(Needs.BINARY, Needs.SPREAD)
     def inverse_predict(
-        self,
-        p: Any,
-        variable: str,
-        at: Mapping[str, Any] | None = None,
-        alpha: float = 0.05,
-        method: str = "fieller",
+        self, p: Any, variable: str, at: Mapping[str, Any] | None = None, alpha: float = 0.05, method: str = "fieller"
     ) -> pd.DataFrame:
         """Inverse prediction: the value of a variable at which the event has probability p (effective dose, threshold).
 

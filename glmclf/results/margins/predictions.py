@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy.special import expit
 
 from glmclf.caching import cached_property
-from glmclf.checks import check_choice
+from glmclf.checks import check_choice, known_names
 from glmclf.core.rows.asked import under_usual_errors
 from glmclf.data.table.frame import quoted
 from glmclf.errors import DataError
@@ -58,7 +58,10 @@ def adjusted_predictions(
     _check_cells(found, cells[0])
     found.leave_out(cell=cells[0])
     averages = len(cells) * len(found.labels) * len(found.groups)
-    check_size(source, averages, "predictions()", 'some levels, as variables={"firm": ["a", "b"]}')
+    values = {name: list(dict.fromkeys(cell[name] for cell in cells)) for name in cells[0]}
+    most = max(values, key=lambda name: len(values[name]), default=None)
+    few = "fewer groups" if most is None else f'some levels, as variables={{"{most}": {known_names(values[most][:2])}}}'
+    check_size(source, averages, "predictions()", few)
     kind = "level" if which == "mean" else "linear"
     estimands = [
         Estimand((*setting, *group), tuple(cell.values()), averages[g], g)

@@ -284,6 +284,11 @@ class ObservedRows(RowsInMemory):
         self.codes: ndarray | None = None
         self.used: ndarray | None = None  # mask of the rows of a table that these are, where some have no weight
 
+    @property
+    def group_of_row(self) -> ndarray:
+        """Group of each row, 0 where there is one."""
+        return np.zeros(len(self.weights), dtype=np.intp) if self.codes is None else self.codes
+
     def in_groups(self, codes: ndarray, groups: int) -> Self:
         """A copy in groups, from the group of each row of the table."""
         return self._changed(codes=codes if self.used is None else codes[self.used], groups=groups)
@@ -339,14 +344,12 @@ class ObservedRows(RowsInMemory):
         many others there are, and how many are left by group."""
         absent = self.weights == 0  # of which nothing is asked
         there = self.at(setting).complete(slopes)
-        codes = np.zeros(len(there), dtype=np.intp) if self.codes is None else self.codes
         lost, there = int((~there & ~absent).sum()), there & ~absent
-        return self.subset(there), lost, np.bincount(codes[there], minlength=self.groups)
+        return self.subset(there), lost, np.bincount(self.group_of_row[there], minlength=self.groups)
 
     def middles(self, numbers: list[str], labels: dict[str, list[Any]]) -> TypicalSums:
         """Sums of numbers, of levels of factors and of the offset, by group."""
-        w, G = self.weights, self.groups
-        codes = np.zeros(len(w), dtype=np.intp) if self.codes is None else self.codes
+        w, G, codes = self.weights, self.groups, self.group_of_row
 
         def summed(v: ndarray, times: ndarray = w) -> ndarray:
             return np.array([times @ v]) if G == 1 else np.bincount(codes, times * v, minlength=G)
@@ -368,9 +371,8 @@ class ObservedRows(RowsInMemory):
 
     def medians(self, names: list[str]) -> ndarray:
         """Medians of numbers, (groups, m)."""
-        at = [slice(None) if rows is None else rows for rows in _members(self)]
         columns = [numbers_of(self.table[name], "median") for name in names]
-        return np.array([[median(v[r], self.weights[r]) for v in columns] for r in at])
+        return _medians(self.group_of_row, self.weights, columns, self.groups)
 
     def sums(self, wanted: Sequence[WantedAverage], keep: bool = False) -> list[KeptSums | DerivativeError]:
         """Sums that averages are made of; see `effect_sums`."""
@@ -420,15 +422,13 @@ def _constant(table: pd.DataFrame, value: Any) -> Any:
     return pd.Series(np.full(len(table), value), index=table.index)
 
 
-def _members(rows: ObservedRows) -> list[Any]:
-    """Places of the rows of each group, sorted once; None for a group without rows."""
-    if rows.codes is None:
-        return [slice(None)]
-    by = GroupedRows(rows.codes, len(rows.codes))
-    out: list[Any] = [None] * rows.groups
+def _medians(codes: ndarray, weights: ndarray, columns: Sequence[ndarray], groups: int) -> ndarray:
+    """Medians of columns by group, (groups, m); a group without rows has those of all rows."""
+    by = GroupedRows(codes, len(codes))
+    members: list[Any] = [slice(None)] * groups
     for g, a, b in zip(by.of, by.starts, by.stops, strict=True):
-        out[g] = by.order[a:b]
-    return out
+        members[g] = by.order[a:b]
+    return np.array([[median(v[rows], weights[rows]) for v in columns] for rows in members])
 
 
 def numbers_of(column: pd.Series, at: str) -> ndarray:
@@ -640,14 +640,11 @@ class RowsInParts:
     def medians(self, names: list[str]) -> ndarray:
         """Medians of numbers, (groups, m)."""
         def part(rows: ObservedRows) -> GatheredArrays:
-            codes = np.zeros(len(rows.weights)) if rows.codes is None else rows.codes
             columns = [numbers_of(rows.table[name], "median") for name in names]
-            return GatheredArrays([np.column_stack([codes, rows.weights, *columns])])
+            return GatheredArrays([np.column_stack([rows.group_of_row, rows.weights, *columns])])
 
-        code, w, *columns = np.concatenate(self.total(part)).T
-        groups = [code == g for g in range(self.groups)]  # a group without rows has the medians of all rows
-        groups = [own if own.any() else np.ones(len(code), dtype=bool) for own in groups]
-        return np.array([[median(v[own], w[own]) for v in columns] for own in groups])
+        codes, w, *columns = np.concatenate(self.total(part)).T
+        return _medians(codes.astype(np.intp), w, columns, self.groups)
 
     def averages(
         self, settings: Sequence[Mapping[str, Any]], wanted: Sequence[WantedAverage], keep: bool = False

@@ -9,7 +9,8 @@ import pandas as pd
 
 from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import calibration, roc
-from glmclf.results.performance.rows import RowOptions, check_bins, one_place, scored_rows, sum_over_scored_rows
+from glmclf.results.performance.options import RowOptions
+from glmclf.results.performance.rows import check_bins, one_place, scored_rows, sum_over_scored_rows
 
 
 def decision_curve(res: Any, thresholds: Any, event: Any, alpha: float, options: RowOptions) -> pd.DataFrame:

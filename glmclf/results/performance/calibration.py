@@ -17,7 +17,8 @@ from glmclf.inference.hypotheses.wald import check_alpha, critical_value
 from glmclf.inference.performance import accuracy, calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
 from glmclf.inference.performance.recalibration import in_the_large, recalibrate
-from glmclf.results.performance.rows import RowOptions, check_bins_or_edges, scored_rows
+from glmclf.results.performance.options import RowOptions
+from glmclf.results.performance.rows import check_bins_or_edges, scored_rows
 from glmclf.results.tables.frames import notebook
 
 CURVE = ["level", "bin", "n", "predicted", "observed", "lower", "upper"]

@@ -19,6 +19,7 @@ FINE, LOOK, PROBLEM = "fine", "look", "problem"
 LOOK_P, PROBLEM_P = 0.05, 0.001  # p-values below which a verdict is "look", or "problem"
 P_SAYS = f"p below {LOOK_P:g}, {PROBLEM_P:g}"
 SMALL_DISTANCE = 0.05  # of distribution functions, that changes no decision
+UNLESS_CLOSE = f", unless distribution functions differ by less than {SMALL_DISTANCE:g}"
 REFUSED = (NotImplementedError, ValueError)  # the package's errors derive from these
 
 
@@ -54,9 +55,10 @@ def judged(pvalue: float, small: bool = False) -> str:
     return FINE if small or pvalue >= LOOK_P else LOOK if pvalue >= PROBLEM_P else PROBLEM
 
 
-def deviates(words: str, pvalue: float, small: bool) -> str:
-    """Words of a test, which say of a deviation that is certain but small that it is."""
-    return f"{words}, a small deviation" if small and pvalue < LOOK_P else words
+def tested(check: str, words: str, value: float, p: float, small: bool, says: str, source: str) -> Finding:
+    """Finding of a test, whose words say of a deviation that is certain but small that it is."""
+    words = f"{words}, a small deviation" if small and p < LOOK_P else words
+    return Finding(check, words, float(value), float(p), judged(p, small), says, source)
 
 
 def up_to(distance: float) -> str:

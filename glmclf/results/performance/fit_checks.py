@@ -20,13 +20,14 @@ from glmclf.results.performance.findings import (
     P_SAYS,
     PROBLEM,
     SMALL_DISTANCE,
+    UNLESS_CLOSE,
     Finding,
     Inspection,
     check_rows,
-    deviates,
     holm,
     judged,
     p_words,
+    tested,
     up_to,
 )
 from glmclf.results.performance.rows import scored_rows
@@ -89,8 +90,7 @@ def _deviation(curve: pd.DataFrame) -> float:
     found = []
     for t in parts:
         share = float(t.n @ t.observed / t.n.sum())
-        rarer = min(share, 1 - share)
-        found.append(float(t.n @ (t.observed - t.predicted).abs() / t.n.sum()) / rarer if rarer > 0 else np.nan)
+        found.append(_mean_deviation(t.n, t.observed - t.predicted, min(share, 1 - share)))
     return float(np.nanmax(found)) if np.isfinite(found).any() else np.nan
 
 
@@ -99,12 +99,9 @@ def _bins(curve: pd.DataFrame, off: float, alpha: float) -> Finding:
     inside = (curve.lower <= curve.predicted + rounding) & (curve.upper >= curve.predicted - rounding)
     n, out = len(curve), int((~inside).sum())
     p = float(bdtrc(out - 1, n, alpha)) if out else 1.0
-    small = off < SMALL_DEVIATION
-    return Finding(
-        "bins", deviates(f"{n - out} of {n} bins cover the prediction", p, small), (n - out) / n, p, judged(p, small),
-        f"more outside of their {100 * (1 - alpha):g} % intervals than by chance: {P_SAYS}{UNLESS_SMALL}",
-        "Gelman & Hill 2007, section 5.6",
-    )  # fmt: skip
+    words = f"{n - out} of {n} bins cover the prediction"
+    says = f"more outside of their {100 * (1 - alpha):g} % intervals than by chance: {P_SAYS}{UNLESS_SMALL}"
+    return tested("bins", words, (n - out) / n, p, off < SMALL_DEVIATION, says, "Gelman & Hill 2007, section 5.6")
 
 
 def _goodness_of_fit(res: Any, small: bool) -> Finding:
@@ -126,9 +123,7 @@ def _goodness_of_fit(res: Any, small: bool) -> Finding:
         statistic, _, p, _ = tests[name]
     if np.isnan(p):
         raise ValueError(f"{name} has no degrees of freedom: the groups of risk are too few, or the model is saturated")
-    says = f"{P_SAYS}{UNLESS_SMALL}"
-    words = deviates(f"{name} {p_words(p)}", p, small)
-    return Finding("goodness of fit", words, float(statistic), p, judged(p, small), says, source)
+    return tested("goodness of fit", f"{name} {p_words(p)}", statistic, p, small, f"{P_SAYS}{UNLESS_SMALL}", source)
 
 
 def _slope(res: Any, found: Any, alpha: float) -> Finding:
@@ -162,9 +157,7 @@ def _link(res: Any, small: bool) -> Finding | None:
     adjusted = holm(p)
     k = int(np.nanargmin(adjusted))
     says = f"{P_SAYS} of the squared linear predictor{UNLESS_SMALL}"
-    verdict = judged(float(adjusted[k]), small)
-    words = deviates(f"link test {p_words(adjusted[k])}", adjusted[k], small)
-    return Finding("link", words, float(z[k]), float(adjusted[k]), verdict, says, "Pregibon 1980")
+    return tested("link", f"link test {p_words(adjusted[k])}", z[k], adjusted[k], small, says, "Pregibon 1980")
 
 
 def _shrinkage(res: Any) -> Finding | None:
@@ -211,16 +204,13 @@ def regressors(c: Inspection) -> list[Finding]:
         raise ValueError("regressors: probabilities are 0 and 1, so that residuals have no variance")
     i = int(np.nanargmin(p))
     (name, level), (chi2, _) = list(found)[i], stats[i]
-    small = _mean_deviation(found[name, level], rows.of(levels.index(level))) < SMALL_DEVIATION
-    c.drawn["regressors"] = {"name": name, "level": level, "bins": found[name, level], "all": found}
-    within = found[name, level]
+    within, sizes = found[name, level], rows.of(levels.index(level)).sizes
+    small = _mean_deviation(within.n, within.residual, float(sizes.min() / sizes.sum())) < SMALL_DEVIATION
+    c.drawn["regressors"] = {"name": name, "level": level, "bins": within, "all": found}
     inside = int((within.z.abs() <= 2).sum())
-    words = deviates(f"{inside} of {len(within)} bins of {name} within 2 se ({p_words(p[i])})", p[i], small)
-    finding = Finding(
-        "regressors", words, float(chi2), float(p[i]), judged(float(p[i]), small),
-        f"chi-squared of the bins of a regressor, at most, by Holm's method: {P_SAYS}{UNLESS_SMALL}",
-        "Gelman & Hill 2007, section 5.6",
-    )  # fmt: skip
+    words = f"{inside} of {len(within)} bins of {name} within 2 se ({p_words(p[i])})"
+    says = f"chi-squared of the bins of a regressor, at most, by Holm's method: {P_SAYS}{UNLESS_SMALL}"
+    finding = tested("regressors", words, chi2, p[i], small, says, "Gelman & Hill 2007, section 5.6")
     return without_verdict([finding], SHRINKS) if is_of(res, Kind.NOT_REFIT) else [finding]
 
 
@@ -256,10 +246,9 @@ def _chi_square(bins: pd.DataFrame) -> tuple[float, int]:
     return float(z @ z), len(z)
 
 
-def _mean_deviation(bins: pd.DataFrame, outcomes: ObservedOutcomes) -> float:
+def _mean_deviation(n: pd.Series, deviations: pd.Series, rarer: float) -> float:
     """Mean deviation of shares, over the share of the rarer outcome."""
-    rarer = float(outcomes.sizes.min() / outcomes.sizes.sum())
-    return float(bins.n @ bins.residual.abs() / bins.n.sum()) / rarer if rarer > 0 else np.nan
+    return float(n @ deviations.abs() / n.sum()) / rarer if rarer > 0 else np.nan
 
 
 # --------------------------------------------------------------------------------------------------------- residuals
@@ -275,14 +264,9 @@ def residuals(c: Inspection) -> list[Finding]:
     found = [float(np.abs(law - PLACES).max()) for law in laws]
     D, n = max(found), int(known.sum())
     p = min(1.0, len(found) * kolmogorov_smirnov(D, n))
-    return [
-        Finding(
-            "residuals", deviates(f"{up_to(D)} from normal ({p_words(p)})", p, D < SMALL_DISTANCE), D, p,
-            judged(p, D < SMALL_DISTANCE),
-            f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
-            "Dunn & Smyth 1996; Czado, Gneiting & Held 2009",
-        )
-    ]  # fmt: skip
+    words, says = f"{up_to(D)} from normal ({p_words(p)})", f"Kolmogorov-Smirnov: {P_SAYS}{UNLESS_CLOSE}"
+    source = "Dunn & Smyth 1996; Czado, Gneiting & Held 2009"
+    return [tested("residuals", words, D, p, D < SMALL_DISTANCE, says, source)]
 
 
 # --------------------------------------------------------------------------------------------------------- influence

@@ -23,13 +23,14 @@ from glmclf.results.performance.findings import (
     P_SAYS,
     PROBLEM,
     SMALL_DISTANCE,
+    UNLESS_CLOSE,
     Finding,
     Inspection,
     check_rows,
-    deviates,
     holm,
     judged,
     p_words,
+    tested,
     up_to,
 )
 from glmclf.results.requires import Needs, check_needs
@@ -101,13 +102,8 @@ def features(c: Inspection) -> list[Finding]:
     D, p = float(row.distance), float(row.pvalue_holm)
     where = "" if row.level is None else f" in {value_text(row.level)}"
     words = f"{row.feature} {up_to(D)} from {NOUNS[row.family]}{where} ({p_words(p)})"
-    return [
-        Finding(
-            "features", deviates(words, p, D < SMALL_DISTANCE), D, p, judged(p, D < SMALL_DISTANCE),
-            f"{P_SAYS} by Holm's method, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
-            "Lilliefors 1967; Stephens 1974; of counts Fisher 1925",
-        )
-    ]  # fmt: skip
+    source = "Lilliefors 1967; Stephens 1974; of counts Fisher 1925"
+    return [tested("features", words, D, p, D < SMALL_DISTANCE, f"{P_SAYS} by Holm's method{UNLESS_CLOSE}", source)]
 
 
 def _rows_of(res: Any, law: FeatureLaw, w: ndarray) -> list[tuple[Any, ...]]:
@@ -208,16 +204,11 @@ def distances(c: Inspection) -> list[Finding]:
     D = float(max((np.arange(1, n + 1) / n - u).max(), (u - np.arange(n) / n).max()))
     p = kolmogorov_smirnov(D, n)
     unlike = table.index[table.max(axis=1, skipna=True) < UNUSUAL / len(table)]
-    small = D < SMALL_DISTANCE
-    shape = Finding(
-        "distances", deviates(f"{up_to(D)} from their law ({p_words(p)})", p, small), D, p, judged(p, small),
-        f"Kolmogorov-Smirnov: {P_SAYS}, unless distribution functions differ by less than {SMALL_DISTANCE:g}",
-        "McLachlan 1992, section 6.4",
-    )  # fmt: skip
+    words, says = f"{up_to(D)} from their law ({p_words(p)})", f"Kolmogorov-Smirnov: {P_SAYS}{UNLESS_CLOSE}"
+    shape = tested("distances", words, D, p, D < SMALL_DISTANCE, says, "McLachlan 1992, section 6.4")
     named = ", ".join(map(str, unlike[:3])) + ", ..." * (len(unlike) > 3)
-    words = f"{len(unlike):,} row{'s' if len(unlike) != 1 else ''} unlike every class" + (
-        f" ({named})" if named else ""
-    )
+    words = f"{len(unlike):,} row{'s' if len(unlike) != 1 else ''} unlike every class"
+    words += f" ({named})" if named else ""
     says = f"typicality below {UNUSUAL:g} / rows in every class"
     outliers = Finding("outliers", words, len(unlike), np.nan, LOOK if len(unlike) else FINE, says, shape.source)
     return [shape, outliers]

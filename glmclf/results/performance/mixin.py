@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.core.rows.streamed import RowsElsewhereError
+from glmclf.results.performance.options import RowOptions
 from glmclf.results.requires import Needs, requires
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from glmclf.results.performance.model_check import ModelCheck
     from glmclf.results.performance.report import ClassificationReport
     from glmclf.results.performance.roc import MulticlassRoc, PrecisionRecall, RocCurve
-    from glmclf.results.performance.rows import RowOptions
     from glmclf.results.performance.validation import Validation
 
 
@@ -95,10 +95,8 @@ class Performance:
             with their weights, counts by successes and failures.
         """
         from glmclf.results.performance.report import pred_table
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return pred_table(self, threshold, options)
+        return pred_table(self, threshold, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def classification_report(
@@ -155,10 +153,8 @@ class Performance:
         sensitivity     0.727  0.134  0.434  0.903
         """
         from glmclf.results.performance.report import classification_report
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return classification_report(self, threshold, alpha, options)
+        return classification_report(self, threshold, alpha, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     # ----------------------------------------------------------------------------------------------------------- curves
     @requires()
@@ -204,10 +200,8 @@ class Performance:
         RocCurve(event=1, auc=0.8831, se=0.0621)
         """
         from glmclf.results.performance.roc import roc_curves
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return roc_curves(self, event, options)
+        return roc_curves(self, event, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def compare_roc(
@@ -249,12 +243,10 @@ class Performance:
         2012, Statistics in Medicine 31, 2577-2587): use `compare_lr_test`, or new data.
         """
         from glmclf.results.performance.roc import compare_roc
-        from glmclf.results.performance.rows import RowOptions
 
         if not isinstance(other, Performance):
             raise TypeError(f"compare_roc needs the results of another model; found {type(other).__name__}")
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return compare_roc(self, other, event, alpha, options)
+        return compare_roc(self, other, event, alpha, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def precision_recall(
@@ -277,10 +269,8 @@ class Performance:
         Davis & Goadrich (2006), Proceedings of the 23rd International Conference on Machine Learning, 233-240.
         """
         from glmclf.results.performance.roc import precision_recall
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return precision_recall(self, event, options)
+        return precision_recall(self, event, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def decision_curve(
@@ -319,10 +309,8 @@ class Performance:
         Vickers & Elkin (2006), Medical Decision Making 26, 565-574.
         """
         from glmclf.results.performance.benefit import decision_curve
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return decision_curve(self, thresholds, event, alpha, options)
+        return decision_curve(self, thresholds, event, alpha, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def lift(
@@ -344,10 +332,8 @@ class Performance:
             observations down to it share, gain (their share of the events) and cumulative_lift (gain over share).
         """
         from glmclf.results.performance.benefit import lift
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return lift(self, bins, event, options)
+        return lift(self, bins, event, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     # --------------------------------------------------------------------------------------- calibration and validation
     @requires()
@@ -408,10 +394,8 @@ class Performance:
         (0.99, 0.1305)
         """
         from glmclf.results.performance.calibration import calibrated
-        from glmclf.results.performance.rows import RowOptions
 
-        options = RowOptions(newdata, endog, freq_weights, weights, offset)
-        return calibrated(self, bins, method, options)
+        return calibrated(self, bins, method, RowOptions(newdata, endog, freq_weights, weights, offset))
 
     @requires()
     def check(self, panels: str | Sequence[str] | None = None, *, alpha: float = 0.05, seed: Any = 0) -> ModelCheck:

@@ -14,7 +14,8 @@ from glmclf.errors import escaped
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy
 from glmclf.inference.performance.accuracy import Measure
-from glmclf.results.performance.rows import RowOptions, ScoredRows, sum_over_scored_rows
+from glmclf.results.performance.options import RowOptions
+from glmclf.results.performance.rows import ScoredRows, sum_over_scored_rows
 from glmclf.results.tables.frames import notebook
 
 MEASURES = ["estimate", "se", "lower", "upper"]

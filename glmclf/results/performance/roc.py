@@ -16,7 +16,8 @@ from glmclf.errors import DataError, InferenceWarning, warn
 from glmclf.inference.hypotheses.wald import check_alpha
 from glmclf.inference.performance import accuracy, roc
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-from glmclf.results.performance.rows import RowOptions, ScoredRows, all_classes, one_place, place_of, scored_rows
+from glmclf.results.performance.options import RowOptions
+from glmclf.results.performance.rows import ScoredRows, all_classes, one_place, place_of, scored_rows
 from glmclf.results.tables.frames import notebook
 
 CUT_RULES = ("youden", "closest", "cost")

@@ -16,21 +16,7 @@ from glmclf.data.reading.open_source import as_source, check_beside
 from glmclf.errors import DataError, DataWarning, MissingDataError, warn
 from glmclf.inference.performance import calibration
 from glmclf.inference.performance.accuracy import ObservedOutcomes
-
-
-class RowOptions(NamedTuple):
-    """Options of the rows of a measure: new data with outcomes, weights and offset, or the rows of the fit."""
-
-    newdata: Any = None
-    endog: Any = None
-    freq_weights: Any = None
-    weights: Any = None
-    offset: Any = None
-
-    @property
-    def beside(self) -> dict[str, Any]:
-        """Options that accompany new data, except the offset."""
-        return {"endog": self.endog, "freq_weights": self.freq_weights, "weights": self.weights}
+from glmclf.results.performance.options import RowOptions
 
 
 class ScoredRows(NamedTuple):

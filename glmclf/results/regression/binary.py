@@ -38,11 +38,7 @@ from glmclf.results.separation import signs_of_rows, warn_of_unknown
 from glmclf.results.tables import frames
 
 
-class BinaryResults(
-    RegressionResults,
-    StatsmodelsStyle,
-    metaclass=NamesStatsmodels,
-):
+class BinaryResults(RegressionResults, StatsmodelsStyle, metaclass=NamesStatsmodels):
     """Results of Logit, Probit and CLogLog."""
 
     _facts: ClassVar[tuple[str, ...]] = (*RegressionResults._facts, "_saturated_value", "_event_share")
@@ -77,12 +73,21 @@ class BinaryResults(
         Returns
         -------
         DataFrame
+            Indexed by coefficient, with the size of its change where that is not 1, as "age (per 10)": "odds ratio",
+            "std err", exp(u b) |u| se, "z", "P>|z|" (of b = 0), and the interval exp(u b -/+ c |u| se) under headings
+            such as "[0.025", "0.975]".
 
         Raises
         ------
+        ValueError
+            A name in `units` that is no coefficient, or a size that is zero or not finite.
         NotImplementedError
             Another link: its coefficients are no log odds ratios. Where exp(b) is another ratio,
             `summary_frame(exponentiate=True)` has it.
+
+        References
+        ----------
+        Agresti (2013), Categorical Data Analysis, section 5.1.
         """
         return frames.odds_ratios(self, alpha=alpha, units=units, method=method)
 
@@ -238,16 +243,10 @@ class BinaryResults(
         if which != "class":
             return pd.Series(values, index=index, copy=False)
         _check_threshold(threshold)
-        return self._labels(values > threshold, index, np.isnan(values))
-
-    def _labels(self, events: ndarray, index: pd.Index, missing: ndarray | None = None) -> pd.Series:
-        labels = self.model._response.decode(events, missing)
-        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        return self.model._response.series(values > threshold, index, np.isnan(values))
 
     @requires(Needs.SPREAD)
-    def get_prediction(
-        self, newdata=None, which: str = "mean", offset=None, *, priors=None
-    ) -> PredictionResults:
+    def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> PredictionResults:
         """Predictions with delta-method standard errors and intervals that stay inside (0, 1).
 
         Of a ridge the standard errors are posterior standard deviations.
@@ -290,7 +289,7 @@ class BinaryResults(
 
         c, s = share_covariance(self)
         var = self._predictor_variances(X)
-        with_shares = np.concatenate([np.zeros(0), *[x @ c[:, 0] for x in _arrays(X)]])
+        with_shares = np.concatenate([np.zeros(0), *[x.toarray() @ c[:, 0] for (x,) in Blocks(X)]])
         terms = self.model.link.terms(eta)
         g = terms.r1 + terms.r0
         var = g * g * var - 2.0 * g * with_shares + s[0, 0]
@@ -298,20 +297,14 @@ class BinaryResults(
         moved = self._with_priors(eta, priors, which)
         return PredictionResults(Prediction(moved, se, LogitLink(), which), index)
 
-    def _new_offset(self, newdata, offset):
-        """Offset of rows to predict, aligned with the rows; None without an offset."""
-        if offset is None and not self.model._has_offset:
-            return None
-        column = self.model._offset_column if offset is None else offset
-        if column is None:
-            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+    def _aligned_offset(self, newdata, given):
         if isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata):
-            if isinstance(column, str):
-                raise DataError(f'the model was fitted with the offset "{column}": these rows need offset= values')
-            return offset_of_new_rows(column)
+            if isinstance(given, str):
+                raise DataError(f'the model was fitted with the offset "{given}": these rows need offset= values')
+            return offset_of_new_rows(given)
         table = as_frame(newdata, empty=True, scalars=True)
-        scalar = np.ndim(column) == 0 and not isinstance(column, str)
-        return offset_of_new_rows(column) if scalar else self._offset_of(column, table)
+        scalar = np.ndim(given) == 0 and not isinstance(given, str)
+        return offset_of_new_rows(given) if scalar else self._offset_of(given, table)
 
     def _with_priors(self, eta: ndarray, priors, which: str) -> ndarray:
         """Log odds under other prevalences: log p/(1-p) plus the change in the log odds of the prevalences."""
@@ -386,7 +379,7 @@ class BinaryResults(
         index, p = r.index.repeat(repeat), np.repeat(self.model.link.cdf(self._eta), repeat)
         generator = seeds.generator(seed)
         if r.trials is None:
-            draws = [self._labels(generator.random(len(p)) < p, index) for _ in range(n)]
+            draws = [self.model._response.series(generator.random(len(p)) < p, index) for _ in range(n)]
         else:
             trials = np.repeat(r.trials, repeat).astype(np.int64)
             draws = [generator.binomial(trials, p) for _ in range(n)]
@@ -427,11 +420,6 @@ class _Sums(Summed):
 
 def _counts(y: ndarray, trials: ndarray | None) -> ndarray:
     return np.column_stack([(1.0 if trials is None else trials) - y, y])
-
-
-def _arrays(X: Columns | Product):
-    """Blocks of rows as arrays."""
-    return (x.toarray() for (x,) in Blocks(X))
 
 
 def _check_threshold(threshold) -> None:

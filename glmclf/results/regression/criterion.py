@@ -124,9 +124,7 @@ def _within(res: Any, A: ndarray) -> tuple[float, ndarray]:
             value, theta = penalised_maximum(penalised.objective, penalised.basis, directions, start, origin)
             return value, theta - res._state.shift
     except ArithmeticError as error:
-        raise EstimationError(
-            f"the restricted penalised likelihood has no maximum that was found: {error}"
-        ) from None
+        raise EstimationError(f"the restricted penalised likelihood has no maximum that was found: {error}") from None
 
 
 def _without(directions: ndarray, shift: ndarray) -> ndarray:

@@ -358,11 +358,8 @@ def beside(prediction: LevelPredictions, classes: pd.Series, levels: list[Any]) 
 def drawn_labels(p: ndarray, n: int, generator: Any, response: Any, index: pd.Index) -> pd.DataFrame:
     """Labels drawn n times for each row of probabilities p, in the order of the levels: columns sim_1, ..., sim_n."""
     cumulative = p.cumsum(axis=1)[:, :-1]
-    draws = {}
-    for i in range(n):
-        labels = response.decode((generator.random(len(p))[:, None] > cumulative).sum(axis=1))
-        draws[f"sim_{i + 1}"] = pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
-    return pd.DataFrame(draws, index=index)
+    draws = ((generator.random(len(p))[:, None] > cumulative).sum(axis=1) for _ in range(n))
+    return pd.DataFrame({f"sim_{i}": response.series(codes, index) for i, codes in enumerate(draws, 1)}, index=index)
 
 
 class Equation(StatsmodelsStyle):

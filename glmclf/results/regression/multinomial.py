@@ -26,7 +26,7 @@ from glmclf.data.design.arrays import is_sparse
 from glmclf.data.response.priors import read_priors
 from glmclf.data.table.frame import align, as_frame, labels
 from glmclf.data.table.rows import offset_of_new_rows
-from glmclf.errors import CollinearityWarning, DataError, EstimationError, without_warnings
+from glmclf.errors import CollinearityWarning, EstimationError, without_warnings
 from glmclf.inference.covariance.influence import Influences
 from glmclf.inference.residuals import multinomial as level_residuals
 from glmclf.inference.specification import gof, iia
@@ -428,10 +428,8 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         values = in_place(lambda z: self.model._transform(z, "mean" if which == "class" else which), eta)
         if which != "class":
             return self._by_level(values, index)
-        p = values
-        missing = np.isnan(p).any(axis=1)
-        labels = self.model._response.decode(np.where(missing, 0, np.nan_to_num(p).argmax(axis=1)), missing)
-        return pd.Series(labels, index=index, dtype=object if labels.dtype == object else None)
+        missing = np.isnan(values).any(axis=1)
+        return self.model._response.series(np.nan_to_num(values).argmax(axis=1), index, missing)
 
     @requires()
     def get_distribution(self, newdata: Any = None, offset: Any = None) -> Any:
@@ -459,22 +457,17 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         shift = dict(zip(levels, np.log(wanted / np.array(self._level_shares)), strict=True))
         return np.array([shift[level] - shift[self.reference] for level in self.model._equations])
 
-    def _new_offset(self, newdata, offset):
-        if offset is None and not self.model._has_offset:
-            return None
-        column = self.model._offset_column if offset is None else offset
-        if column is None:
-            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+    def _aligned_offset(self, newdata, given):
         model = self.model
-        if isinstance(column, pd.DataFrame):
+        if isinstance(given, pd.DataFrame):
             base = replace(model._response, reference=model._offset_base)
-            column = model._labelled_offset(column, base.classes[1:])
+            given = model._labelled_offset(given, base.classes[1:])
             if not (isinstance(newdata, (np.ndarray, list, tuple)) or is_sparse(newdata)):
                 table = as_frame(newdata, empty=True, scalars=True)
-                column = np.column_stack([align(column[c], name="offset", frame=table) for c in column.columns])
-        if not isinstance(column, (str, pd.Series)):
-            return model._relative(offset_of_new_rows(column))
-        return model._relative(self._offset_of(column, as_frame(newdata, empty=True, scalars=True)))
+                given = np.column_stack([align(given[c], name="offset", frame=table) for c in given.columns])
+        if not isinstance(given, (str, pd.Series)):
+            return model._relative(offset_of_new_rows(given))
+        return model._relative(self._offset_of(given, as_frame(newdata, empty=True, scalars=True)))
 
     @requires(Needs.SPREAD)
     def get_prediction(self, newdata=None, which: str = "mean", offset=None, *, priors=None) -> LevelPredictions:

@@ -339,20 +339,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     # ------------------------------------------------------------------------------------------- covariance
     def _set_covariance(self, cov_type: str, keywords) -> None:
         found = self._state.centred
-        self._state = self._state.with_covariance(
-            *self.model._covariance(found, self._objective(), cov_type, keywords)
-        )
+        self._state = self._state.with_covariance(*self.model._covariance(found, self._objective(), cov_type, keywords))
         if self._state.estimate.constraints:
             self.__dict__["_keywords"] = keywords
 
     # ------------------------------------------------------------------------------------------- for the summary
     def _fit_header(self) -> list[tuple[str, str]]:
         n = self.mle_retvals["iterations"]
-        facts = [("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")]
-        if self._group_names:
-            pairs = zip(self._group_names, self._cov.clusters, strict=True)
-            facts.append(("Clusters:", ", ".join(f"{count} ({name})" for name, count in pairs)))
-        return [*facts, *self._state.facts]
+        solver = ("Solver:", f"{self.method}, {n} iteration{'' if n == 1 else 's'}")
+        return [solver, *super()._fit_header(), *self._state.facts]
 
     def _notes(self) -> list[str]:
         """Notes of the summary."""
@@ -418,15 +413,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
         if fit["reduction"] is not None:
             null = self._null_maximised
             fit["reduction"]["null"] = None if np.isnan(null) else null
-        return {
-            "format": "glmclf",
-            "version": saving.FORMAT,
-            "model": self.model._as_dict(),
-            "fit": fit,
-            "covariance": self._cov.to_dict(self._group_names),
-            "facts": {name: self.__dict__.get(name, getattr(self, name)) for name in self._remembered},
-            **self._state.estimate.to_dict_beside(),
-        }
+        return {**super()._as_dict(), "fit": fit, **self._state.estimate.to_dict_beside()}
 
     @classmethod
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:
@@ -465,6 +452,15 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
 
     def _new_offset(self, newdata, offset) -> Any:
         """Offset of rows to predict, aligned with the rows; None without an offset."""
+        if offset is None and not self.model._has_offset:
+            return None
+        given = self.model._offset_column if offset is None else offset
+        if given is None:
+            raise DataError("the model was fitted with an offset: predict(newdata, offset=...) needs one value a row")
+        return self._aligned_offset(newdata, given)
+
+    def _aligned_offset(self, newdata: Any, given: Any) -> Any:
+        """Offset of rows to predict from a column of theirs, or from values beside them."""
         raise NotImplementedError
 
     def _offset_of(self, column: Any, table: pd.DataFrame) -> ndarray:

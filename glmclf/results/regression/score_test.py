@@ -64,8 +64,7 @@ def robust_score(res: Any, cov_type: str | None, constrained: bool) -> bool:
         raise NotImplementedError(f'score_test(cov_type={cov_type!r}): there are "nonrobust" and "HC0"')
     if wanted == "HC0" and constrained:
         raise NotImplementedError(
-            'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; '
-            "use wald_test"
+            'score_test(params_constrained=...) has no cov_type="HC0", which a pseudo-likelihood needs; use wald_test'
         )
     res.model._check_covariance(wanted)  # warns of the information of a pseudo-likelihood
     return wanted == "HC0"

@@ -36,8 +36,8 @@ class FoldedTerm:
     def line(self, res: Any, start: int, form: Callable[[float, int], str], exponentiate: bool) -> str:
         """Range of the estimates and their joint test, of the equation whose parameters begin at `start`."""
         at = start + self.columns
-        estimate, omitted = res._theta[at], _mask(res._omitted, at)
-        unselected = _mask(getattr(res, "_unselected", None), at)
+        estimate, n = res._theta[at], len(res._theta)
+        omitted, unselected = (mask(given, n)[at] for given in (res._omitted, getattr(res, "_unselected", None)))
         finite = np.isfinite(estimate) & ~unselected
         counts = {
             "infinite": np.isinf(estimate),
@@ -68,8 +68,7 @@ def folded(res: Any, levels: bool | None) -> list[FoldedTerm]:
         Whether all coefficients are shown one by one; by default those of terms of 50 at most. With False each term
         of two or more stands in one line.
     """
-    first = res.results[0] if hasattr(res, "results") else res
-    model, design = first.model, getattr(first, "_parent", first).model._design
+    model, design = res.model, res._owner.model._design
     terms = getattr(model, "_regressor_terms", None) or model._terms
     places = {str(name): np.arange(len(model.exog_names))[where] for name, where in terms.items()}
     large = {name: columns for name, columns in places.items() if len(columns) > LIMITS[levels]}
@@ -94,9 +93,9 @@ def _size(design: Any, name: str, coefficients: int) -> str:
     return f"{len(levels):,} levels" if levels is not None else f"{coefficients:,} coefficients"
 
 
-def _mask(given: Any, at: ndarray) -> ndarray:
-    """Mask of some parameters; None stands for none of all."""
-    return np.zeros(len(at), dtype=bool) if given is None else np.asarray(given, dtype=bool)[at]
+def mask(given: Any, n: int) -> ndarray:
+    """Mask of n parameters as an array; None stands for none of them."""
+    return np.zeros(n, dtype=bool) if given is None else np.asarray(given, dtype=bool)
 
 
 def _test(res: Any, at: ndarray) -> list[str]:

@@ -95,9 +95,7 @@ class Coefficients:
             return Coefficients(ratio, ratio * self.std_error, self.statistic, self.pvalue, low, high)
 
 
-def coefficients(
-    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
-) -> Coefficients:
+def coefficients(res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> Coefficients:
     """Columns of a result's table of coefficients, as arrays; `method` is the method of the intervals."""
     if exponentiate:
         check_ratio(res)
@@ -185,34 +183,8 @@ def _frame(table: Coefficients, columns: list[str], index: pd.Index, res: Any = 
     return WholeFrame({name: value for name, value, here in named if here}, index=index)
 
 
-def summary_frame(
-    res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald"
-) -> pd.DataFrame:
-    """Coefficients, standard errors, tests and intervals, one row a coefficient.
-
-    Parameters
-    ----------
-    res : Results
-        A fitted model.
-    alpha : float
-        One minus the level of the intervals, in (0, 1).
-    exponentiate : bool
-        exp(coef) and exp of the interval's ends, with the delta-method standard error exp(coef) se; the columns keep
-        their names, test and p-value are those of coef = 0.
-    method : {"wald", "profile"}
-        Of the intervals, as in `conf_int`.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by coefficient, with the columns of statsmodels' ``t_test().summary_frame()``: "coef", "std err", "z",
-        "P>|z|" ("t", "P>|t|" with Student's t), "Conf. Int. Low", "Conf. Int. Upp.".
-
-    Raises
-    ------
-    ValueError
-        If alpha is not in (0, 1).
-    """
+def summary_frame(res: Any, alpha: float = 0.05, exponentiate: bool = False, method: str = "wald") -> pd.DataFrame:
+    """See `WaldInference.summary_frame`; the columns are those of statsmodels' ``t_test().summary_frame()``."""
     columns = ["coef", "std err", *headings(res), "Conf. Int. Low", "Conf. Int. Upp."]
     return _frame(coefficients(res, alpha, exponentiate, method), columns, res._param_index, res)
 
@@ -220,37 +192,7 @@ def summary_frame(
 def odds_ratios(
     res: Any, alpha: float = 0.05, units: Mapping[str, float] | None = None, method: str = "wald"
 ) -> pd.DataFrame:
-    """Odds ratios exp(u b) of a logit, or relative risk ratios, for a change of u units in the regressor.
-
-    Parameters
-    ----------
-    res : Results
-        A fitted logit, binary or of several levels.
-    alpha : float
-        One minus the level of the intervals, in (0, 1).
-    units : mapping of str to float, optional
-        Size of the change by regressor, in every equation, as ``{"age": 10}``; 1 where it is not given.
-    method : {"wald", "profile"}
-        Of the intervals, as in `conf_int`.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by coefficient, with the size of its change where that is not 1, as "age (per 10)": "odds ratio" or
-        "relative risk ratio", "std err" (delta method, exp(u b) |u| se), "z", "P>|z|" (of b = 0), and the interval
-        exp(u b -/+ c |u| se) under headings such as "[0.025", "0.975]".
-
-    Raises
-    ------
-    ValueError
-        If alpha is not in (0, 1), a name in `units` is not a coefficient, or a size is zero or not finite.
-    NotImplementedError
-        A link whose exp(b) is no odds ratio.
-
-    References
-    ----------
-    Agresti (2013), Categorical Data Analysis, section 5.1.
-    """
+    """See `BinaryResults.odds_ratios`."""
     index = res._param_index
     regressors = index.get_level_values(-1) if isinstance(index, pd.MultiIndex) else index
     sizes = _sizes(units or {}, regressors)
@@ -290,57 +232,19 @@ def _sizes(units: Mapping[str, float], index: pd.Index) -> ndarray:
     return sizes.to_numpy()
 
 
-def tidy(res: Any, conf_int: bool = True, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
-    """Coefficients as a plain table, in the columns of R's broom.
-
-    Parameters
-    ----------
-    res : Results
-        A fitted model.
-    conf_int : bool
-        With the columns of the interval.
-    alpha : float
-        One minus the level of the intervals, in (0, 1).
-    exponentiate : bool
-        As in `summary_frame`: the standard error is that of the ratio (broom leaves it on the coefficient's scale).
-
-    Returns
-    -------
-    DataFrame
-        term, estimate, std_error, statistic, p_value, conf_low, conf_high; one row a coefficient.
-
-    Raises
-    ------
-    ValueError
-        If alpha is not in (0, 1).
-
-    References
-    ----------
-    Robinson, Hayes & Couch, broom: Convert Statistical Objects into Tidy Tibbles.
-    """
+def tidy(res: Any, alpha: float = 0.05, exponentiate: bool = False) -> pd.DataFrame:
+    """See `WaldInference.tidy`."""
     columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
     index = res._param_index
     frame = _frame(coefficients(res, alpha, exponentiate), columns, pd.RangeIndex(len(index)))
     frame.insert(0, "term", [str(name) for name in index.get_level_values(-1)])
     if isinstance(index, pd.MultiIndex):  # broom's name for the level of an equation
         frame.insert(0, "y_level", list(index.get_level_values(0)))
-    return frame if conf_int else frame.drop(columns=["conf_low", "conf_high"])
+    return frame
 
 
 def glance(res: Any) -> pd.DataFrame:
-    """Table of one row with measures of a fit, in the columns of R's broom.
-
-    Parameters
-    ----------
-    res : Results
-        A fitted model.
-
-    Returns
-    -------
-    DataFrame
-        null_deviance, df_null, log_lik, aic, bic, deviance, df_residual, nobs; one row. Deviances are twice the
-        distance in log-likelihood from the saturated model; df_null is that of the model with the intercept alone.
-    """
+    """See `Results.glance`."""
     row = {
         "null_deviance": res.null_deviance,
         "df_null": res.df_resid + res.df_model,

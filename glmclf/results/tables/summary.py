@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from glmclf.results.tables.folding import FoldedTerm, folded, folded_note
+from glmclf.results.tables.folding import FoldedTerm, folded, folded_note, mask
 from glmclf.results.tables.frames import coefficients, headings, interval_headings, present, ratio_name
 from glmclf.results.tables.labels import LEVELS, level_labels
 from glmclf.results.tables.numbers import count, number, pvalue, ratio
@@ -33,39 +33,7 @@ def summary(
     date: bool = True,
     levels: bool | None = None,
 ) -> Any:
-    """Summary of a fitted model.
-
-    Parameters
-    ----------
-    res : Results
-        A fitted model.
-    yname : str, optional
-        Name of the response; the model's by default.
-    xname : sequence of str or "levels", optional
-        Names of the coefficients, as many as there are; the model's by default, "levels" for those of `level_labels`.
-    title : str, optional
-        Title, instead of the model's name and the event.
-    alpha : float
-        One minus the level of the intervals, in (0, 1).
-    exponentiate : bool
-        Ratios exp(coef) with delta-method standard errors and exp of the intervals; tests and p-values stay those of
-        coef = 0.
-    date : bool
-        Whether the header has date and time.
-    levels : bool, optional
-        Whether each coefficient has a row; by default terms of more than 50 coefficients stand in one line.
-
-    Returns
-    -------
-    Summary
-        statsmodels' `Summary`: `as_text, as_latex, as_html, as_csv`, and `as_markdown, as_typst`. `tables` holds the
-        header, the coefficients and the facts about what was modelled.
-
-    Raises
-    ------
-    ValueError
-        If xname has another length than the coefficients, or alpha is not in (0, 1).
-    """
+    """See `Results.summary`."""
     facts = [(label, text) for label, text in res._header() if text not in (None, "")]
     if title is None:
         event = dict(facts).get("Event:")
@@ -199,7 +167,7 @@ def ratio_notes(res: Any, exponentiate: bool) -> list[str]:
 def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str], list[tuple[str, ...]]]:
     """Headings and rows of the table of coefficients."""
     c, here = coefficients(res, alpha, exponentiate), present(res)
-    omitted, unselected = (_mask(getattr(res, name, None), c.estimate) for name in ("_omitted", "_unselected"))
+    omitted, unselected = (mask(getattr(res, name, None), len(c.estimate)) for name in ("_omitted", "_unselected"))
     form = ratio if exponentiate else number
     columns = np.column_stack((c.estimate, c.std_error, c.statistic, c.pvalue, c.low, c.high)).tolist()
     rows = []
@@ -209,11 +177,6 @@ def _table_cells(res: Any, alpha: float, exponentiate: bool) -> tuple[list[str],
         rows.append((cells[0], *[""] * (len(cells) - 1)) if alone else cells)
     deviation = getattr(res, "_deviation", "std err")
     return list(compress(["coef", deviation, *headings(res), *interval_headings(alpha)], here)), rows
-
-
-def _mask(given: Any, like: np.ndarray) -> np.ndarray:
-    """Mask of parameters as an array; None stands for none of them."""
-    return np.zeros(len(like), dtype=bool) if given is None else np.asarray(given, dtype=bool)
 
 
 def _facts(facts: list[tuple[str, str]]) -> Any:
