@@ -207,9 +207,10 @@ class ArrowColumns(FactorColumns):
         numbers = self.slots[i].numbers
         if numbers is None:
             return self.constant_column
-        plain = (part for part in self._border_parts if part.codes is None and part.numbers is not None)
-        same = (part for part in plain if np.array_equal(part.numbers, numbers))
-        return next((int(self.layout.border[part.at[0]]) for part in same), None)
+        for part in self._border_parts:
+            if part.codes is None and part.numbers is not None and np.array_equal(part.numbers, numbers):
+                return int(self.layout.border[part.at[0]])
+        return None
 
     @property
     def intercepts(self) -> ndarray:

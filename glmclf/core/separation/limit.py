@@ -218,16 +218,17 @@ class Limit:
         held, kept = held_and_kept(cone, constraints)
         rows, inner = _limit_objective(objective, cone, gone, kept)
         p, start = len(near), cone.without(held, near)
-        least, simple = inner.blocks.arrays[0].least_rcond, cls(rows, inner, start[kept], kept, p)
+        least = inner.blocks.arrays[0].least_rcond
+        simple = cls(rows, inner, start[kept], kept, p)
         if not len(kept) or not len(rows):
             return simple
         levels = of_levels(objective.blocks)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
             opening = inner(start[kept] if levels is None else np.zeros(len(kept)))
             places = kept if isinstance(inner, Selected) else None
-            if loses_digits(of_levels(inner.blocks), opening, places):
-                simple = cls._centred(objective, cone, constraints, gone, near)
-            if simple is not None and (begun := simple.begun(least)) is not None:
+            centred = loses_digits(of_levels(inner.blocks), opening, places)
+            limit = cls._centred(objective, cone, constraints, gone, near) if centred else simple
+            if limit is not None and (begun := limit.begun(least)) is not None:
                 return begun
         if not expands(objective.blocks):
             raise SearchTooLargeError(
