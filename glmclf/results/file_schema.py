@@ -370,12 +370,17 @@ def _check_basis(basis: Mapping[str, Any], p: int) -> None:
                 _check_basis(part, p)
         return
     if "order" in basis:
-        order, groups = numbers("fit.basis.order", basis["order"]), numbers("fit.basis.groups", basis["groups"])
-        whole = order.ndim == 1 and len(order) and not p % len(order) and groups.ndim == 2
+        order, groups = numbers("fit.basis.order", basis["order"]), basis["groups"]
+        places = [numbers("fit.basis.groups", group["places"]) for group in groups]
+        every = np.concatenate([np.zeros(0), *(at.ravel() for at in places)])
+        whole = order.ndim == 1 and len(order) and not p % len(order) and all(at.ndim == 2 for at in places)
         if not whole or not np.array_equal(np.sort(order), np.arange(len(order))):
             raise FieldError("fit.basis", "has places of columns that are none")
-        if not np.isin(groups, order).all() or len(np.unique(groups)) != groups.size:
+        if not np.isin(every, order).all() or len(np.unique(every)) != every.size:
             raise FieldError("fit.basis.groups", "has places of columns that are none, or repeats them")
+        for group, at in zip(groups, places, strict=True):
+            if group["table"] is not None:
+                numbers("fit.basis.groups.table", group["table"], (at.shape[1],) * 2)
         return
     k = int(numbers("fit.basis.size", basis["size"], ()))
     means = numbers("fit.basis.means", basis["means"])

@@ -172,7 +172,10 @@ def signs_of_rows(cone: RecessionCone, R: ndarray, deadline: Deadline | None = N
     Signs are unknown where a cone was loaded without its facets, or they were not determined in time.
     """
     from glmclf.core.separation.deadline import Deadline
+    from glmclf.core.separation.recoded import RecodedCone
 
+    if isinstance(cone, RecodedCone):
+        cone, R = cone.of_levels, cone.rows(R)
     if hasattr(cone, "rays") or len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.signs_within(R, deadline or Deadline())
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
@@ -233,6 +236,10 @@ def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
     The facets of the cone come from rows of the design. Many are neither kilobytes nor no data: then the file has none,
     and what needs them is refused. Rays, as of levels that are separated each by itself, are no rows.
     """
+    from glmclf.core.separation.recoded import RecodedCone
+
+    if isinstance(cone, RecodedCone) and hasattr(cone.of_levels, "rays"):
+        return as_dict(found, cone.of_levels) | {"of_levels": True}
     kept = {"kind": found.kind, "n_rows": found.n_rows, "n": found.n, "response": found.response}
     if hasattr(cone, "rays"):
         ends = cone.rays.indptr
@@ -242,20 +249,28 @@ def as_dict(found: Separation, cone: RecessionCone) -> dict[str, Any]:
     return kept | {"basis": cone.basis, "facets": facets, "signs": cone.signs, **rounding}
 
 
-def from_dict(stored: dict[str, Any], model: Any) -> tuple[Separation, Any]:
-    """Restore a separation from the dict of `as_dict`."""
+def from_dict(stored: dict[str, Any], model: Any, basis: Any) -> tuple[Separation, Any]:
+    """Restore a separation from the dict of `as_dict`, of a fit in a basis, which may be None."""
+    cone = _cone_of(stored, model)
+    if stored.get("of_levels"):
+        from glmclf.core.separation.recoded import RecodedCone
+
+        cone = RecodedCone(cone, getattr(basis, "first", basis))
+    kept = (stored["n_rows"], stored["n"], stored["response"])
+    return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone
+
+
+def _cone_of(stored: dict[str, Any], model: Any) -> Any:
     from glmclf.core.separation.cone import RecessionCone
     from glmclf.core.separation.simplicial import SimplicialCone, by_column
 
-    kept = (stored["n_rows"], stored["n"], stored["response"])
     if "rays" in stored:
         rays = [(np.array(at, dtype=np.intp), np.array(values, dtype=float)) for at, values in stored["rays"]]
         of_all = by_column(rays, len(model._param_index))
-        simplicial = SimplicialCone(of_all, stored["kind"] == "complete", np.ones(len(model.exog_names)))
-        return Separation(stored["kind"], *_by_name(model, simplicial), None, *kept), simplicial
+        return SimplicialCone(of_all, stored["kind"] == "complete", np.ones(len(model.exog_names)))
     basis, facets = (np.array(stored[name], dtype=float) for name in ("basis", "facets"))
     facets, noise = facets.reshape(-1, basis.shape[1]), float(stored["noise"])
     still = tuple(stored.get("still", (noise, noise)))
     cone = RecessionCone(basis, facets, np.zeros(0, dtype=bool), noise, still=still)
     cone.__dict__["signs"] = np.array(stored["signs"], dtype=float)
-    return Separation(stored["kind"], *_by_name(model, cone), None, *kept), cone
+    return cone

@@ -73,3 +73,9 @@ def test_codings_of_very_many_levels():
     with pytest.raises(FormulaError, match=r"without an intercept of 17,000 levels"):
         Logit.from_formula("y ~ 0 + C(g, Sum)", t)
     assert len(Logit.from_formula("y ~ C(g, Sum)", t)._design.xnames) == 17_000
+
+
+def test_codings_that_are_not_finite():
+    t = pd.DataFrame({"y": np.arange(800) % 2, "g": np.arange(800) % 400})
+    with pytest.raises(FormulaError, match=r'"C\(g, Poly\)" cannot be coded: .* not finite'):
+        Logit.from_formula("y ~ C(g, Poly)", t)

@@ -10,10 +10,10 @@ import pytest
 import glmclf
 from glmclf.core.design import coding
 from glmclf.core.design.arrow import ArrowColumns
-from glmclf.core.design.recoding import RecodedColumns
+from glmclf.core.design.recoding import RecodedColumns, RecodedMatrix
 from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
-from glmclf.errors import CollinearityWarning, InferenceWarning, SeparationWarning
+from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 from glmclf.results.margins.predictors import RegressionPredictors
@@ -568,9 +568,28 @@ def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
     with pytest.raises(NotImplementedError, match='all pairs of the 14 levels of "id" would take .* use t_test'):
         res.t_test_pairwise("id")
     monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
-    for test in ("LR", "wald", "score"):
-        with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
-            res.anova(test=test)
+    with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
+        res.anova(1, "wald")
+    monkeypatch.setattr("glmclf.inference.covariance.types.MAX_EXPANDED_SCORES", 10)
+    with pytest.raises(NotImplementedError, match="as a factor has many levels, takes scores of all rows"):
+        res.with_cov("HAC")
+
+
+@pytest.mark.parametrize("test", ["LR", "wald", "score"])
+def test_tests_of_terms_form_no_array_of_all_pairs(monkeypatch, test):
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id")
+    expected = dense.anova(test=test)
+    monkeypatch.setattr("glmclf.core.numerics.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+    monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
+    np.testing.assert_allclose(many.anova(test=test), expected, rtol=1e-9)
+    assert len(expected) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*Few clusters")
+def test_bootstrap_of_clusters_that_are_levels_has_no_estimate(monkeypatch):
+    _, many = pair(monkeypatch, "Logit", "y ~ x + z + id")
+    with pytest.raises(EstimationError, match="only 0 of 4 replications have an estimate .4 collinear"):
+        many.with_cov("bootstrap", reps=4, seed=1, groups="id")
 
 
 # how a column that is large beside its spread within levels may come: in the border, in slopes, in several equations
@@ -859,9 +878,10 @@ def test_covariate_patterns_without_expanded_rows(monkeypatch, model, formula):
     assert 2 < a.max() + 1 < len(t) / 4
 
 
-# ------------------------------------------------------------------------------------- sum coding, by level
+# ------------------------------------------------------------------------------------- other codings, by level
 SUM = "C(id, Sum)"
-SUM_FITS = [
+OWN = np.random.default_rng(4).normal(size=(LEVELS, LEVELS - 1))  # with a column of ones of full rank
+CODED_FITS = [
     ("Logit", f"y ~ x + z + {SUM}", {}, {}),
     ("Probit", f"y ~ x * {SUM} + g", {}, {}),
     ("CLogLog", "y ~ C(id, Sum('f02')) * g + x", {}, {}),
@@ -873,16 +893,25 @@ SUM_FITS = [
     ("MNLogit", f"k ~ x + {SUM}", {"bias_reduction": "firth"}, {}),
     ("Logit", f"y ~ x + {SUM}", {"bias_reduction": "median"}, {}),
     ("Logit", f"y ~ x + {SUM}", {"method": "lbfgs"}, {}),
+    ("Logit", f"y ~ 0 + {SUM} * x", {}, {}),
+    ("Logit", "y ~ x + z + C(id, Helmert)", {"cov_type": "HC1"}, {"offset": "off"}),
+    ("MNLogit", "k ~ x * C(id, Diff)", {}, {"weights": "share"}),
+    ("Probit", "y ~ 0 + x + C(id, Poly)", {}, {"freq_weights": "w"}),
+    ("Logit", "y ~ x + g * C(id, OWN)", {"cov_type": "cluster", "cov_kwds": {"groups": "day"}}, {}),
+    ("Logit", "y ~ x:z + x:C(id, Helmert)", {"bias_reduction": "firth"}, {}),
 ]
 
 
-@pytest.mark.parametrize("model, formula, how, given", SUM_FITS)
-def test_sum_coding(monkeypatch, model, formula, how, given):
+@pytest.mark.parametrize("model, formula, how, given", CODED_FITS)
+def test_coded_levels(monkeypatch, model, formula, how, given):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InferenceWarning)  # few clusters
         dense, many = pair(monkeypatch, model, formula, how=how, many=RecodedColumns, **given)
     check(dense, many)
-    assert isinstance(many._V, BlocksPlusLowRank)
+    assert isinstance(many._V, BlocksPlusLowRank if SUM in formula or "Sum(" in formula else RecodedMatrix)
+    if how.get("cov_type") != "cluster":  # some covariances of clusters have not the rank
+        a, b = (res.wald_test_terms().table for res in (dense, many))
+        np.testing.assert_allclose(b, a, rtol=1e-8)
     if how.get("bias_reduction") == "firth":
         np.testing.assert_allclose(many._state.estimate.maximised, dense._state.estimate.maximised, rtol=1e-13)
     new = _table().head(20)
@@ -892,14 +921,14 @@ def test_sum_coding(monkeypatch, model, formula, how, given):
 
 
 @pytest.mark.parametrize("model, left", [("Logit", "y"), ("MNLogit", "k")])
-@pytest.mark.parametrize("right", [f"x + z + {SUM}", f"x * {SUM}"])
-def test_sum_coding_beside_separated_levels(monkeypatch, tmp_path, model, left, right):
+@pytest.mark.parametrize("right", [f"x + z + {SUM}", f"x * {SUM}", "x + C(id, Helmert)"])
+def test_codings_beside_separated_levels(monkeypatch, tmp_path, model, left, right):
     """A level that is separated moves the mean of all, and with it each deviation."""
     t = _table().copy()
     t.loc[t.id.isin(["f05", "f09"]), ["y", "k"]] = (1, "yes")
     with pytest.warns(SeparationWarning):
         dense, many = pair(monkeypatch, model, f"{left} ~ {right}", t, many=RecodedColumns)
-    assert np.isinf(many._theta).any() and np.isnan(many._theta).any()
+    assert np.isinf(many._theta).any() and np.isfinite(many._theta).any() != ("*" in right)
     np.testing.assert_allclose(many._theta, dense._theta, rtol=1e-10)
     np.testing.assert_allclose(many._se, dense._se, rtol=1e-10)
     np.testing.assert_allclose(many.llf, dense.llf, rtol=1e-13)
@@ -912,8 +941,11 @@ def test_sum_coding_beside_separated_levels(monkeypatch, tmp_path, model, left, 
         np.testing.assert_allclose(again.predict(t.head(30)), dense.predict(t.head(30)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("right", [f"C(region) + {SUM}", f"{SUM} + C(region) + x", "C(size, Sum, levels=LEVELS)"])
-def test_sum_coding_beside_collinear_columns(monkeypatch, right):
+NESTED = [f"C(region) + {SUM}", "C(id, Helmert) + C(region) + x", "C(size, Sum, levels=LEVELS)"]
+
+
+@pytest.mark.parametrize("right", NESTED)
+def test_codings_beside_collinear_columns(monkeypatch, right):
     t = _table()[_table()["size"] != "f04"]
     right = right.replace("LEVELS", str(sorted(_table().id.unique())))
     with pytest.warns(CollinearityWarning):
@@ -922,11 +954,12 @@ def test_sum_coding_beside_collinear_columns(monkeypatch, right):
     assert list(many.params.index[np.isnan(many.params)]) == list(dense.params.index[np.isnan(dense.params)])
 
 
+@pytest.mark.parametrize("code", [SUM, "C(id, Helmert)"])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
-def test_sum_coding_of_large_columns_and_offsets(monkeypatch, shift):
+def test_codings_beside_large_columns_and_offsets(monkeypatch, shift, code):
     """The levels' intercepts take up means by level, and large offsets, behind the coding."""
     t = _table().assign(late=lambda t: t.x + 1e7 + 1e4 * t.region, off=lambda t: t.off + shift)
-    formula = f"y ~ late + {SUM}"
+    formula = f"y ~ late + {code}"
     found = pair(monkeypatch, "Logit", formula, t, many=RecodedColumns, offset="off")
     assert type(found[1]._state.basis).__name__ == "ComposedBasis"
     a, b = (res.params["late"] for res in found)
@@ -934,15 +967,16 @@ def test_sum_coding_of_large_columns_and_offsets(monkeypatch, shift):
     np.testing.assert_allclose(found[1].bse, found[0].bse, rtol=1e-6)
 
 
-def test_sum_coding_of_data_in_parts(monkeypatch, tmp_path):
+@pytest.mark.parametrize("code", [SUM, "C(id, Helmert)"])
+def test_codings_of_data_in_parts(monkeypatch, tmp_path, code):
     t = _table().sort_values("id").drop(columns="size")
     t.to_parquet(tmp_path / "t.parquet", row_group_size=150)
     monkeypatch.setattr(coding, "MANY_LEVELS", FEW)
-    formula, how = f"y ~ x * {SUM}", {"cov_type": "HC1"}
+    formula, how = f"y ~ x * {code}", {"cov_type": "HC1"}
     dense = glmclf.Logit.from_formula(formula, t).fit(**how)
     monkeypatch.setattr(coding, "MANY_LEVELS", 5)
     many = glmclf.Logit.from_formula(formula, tmp_path / "t.parquet").fit(**how)
-    assert isinstance(many._V, BlocksPlusLowRank)
+    assert isinstance(many._V, BlocksPlusLowRank | RecodedMatrix)
     check(dense, many)
 
 
@@ -960,11 +994,11 @@ def test_sum_coding_forms_nothing_of_levels_times_levels(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("separated", [False, True])
-def test_answers_beside_sum_coding(monkeypatch, separated):
+@pytest.mark.parametrize("code, separated", [(SUM, False), (SUM, True), ("C(id, Helmert)", False)])
+def test_answers_beside_codings(monkeypatch, code, separated):
     t = _table().copy()
     t.loc[t.id == "f05", "y"] = 1 if separated else t.y
-    dense, many = pair(monkeypatch, "Logit", f"y ~ x * {SUM} + z", t, many=RecodedColumns)
+    dense, many = pair(monkeypatch, "Logit", f"y ~ x * {code} + z", t, many=RecodedColumns)
     asked = {
         "margins": lambda res: res.get_margeff(variables=["z"] if separated else ["x", "z"]).summary_frame(),
         "averages": lambda res: res.predictions(variables={"id": ["f01", "f02"]}).summary_frame(),

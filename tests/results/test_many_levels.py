@@ -82,6 +82,7 @@ QUESTIONS = {
     "components": lambda res: res.components(),
     "moments": lambda res: res.gof_test().drop(index=["Pearson", "deviance"]).filter(regex="^(?!information)", axis=0),
     "information": lambda res: res.information_matrix_test(diagonal=True),
+    **{f"anova {n} {t}": lambda res, n=n, t=t: res.anova(n, t) for n in (1, 3) for t in ("LR", "wald", "score")},
     "pairs": lambda res: res.t_test_pairwise("g", method="none").result_frame[["coef", "std err"]],
 }
 

@@ -459,7 +459,7 @@ def of_levels(blocks: Any) -> ArrowColumns | None:
 def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     """Which pieces are of the factor that has the most levels; None where none has many."""
     widths: dict[int, int] = {}
-    own = [_is_of_levels(piece) for piece in pieces]
+    own = [is_of_levels(piece) for piece in pieces]
     for piece, fits in zip(pieces, own, strict=True):
         if fits:
             widths[id(piece.codes)] = max(widths.get(id(piece.codes), 0), len(np.unique(piece.cat)))
@@ -469,7 +469,7 @@ def spine(pieces: list[SubtermColumns]) -> list[bool] | None:
     return [fits and id(piece.codes) == most for piece, fits in zip(pieces, own, strict=True)]
 
 
-def _is_of_levels(piece: SubtermColumns) -> bool:
+def is_of_levels(piece: SubtermColumns) -> bool:
     """Whether the columns of a piece are zeros but for a level each."""
     if piece.codes is None or len(piece.cat) < coding.MANY_LEVELS:
         return False

@@ -92,6 +92,14 @@ class DesignBasis(ABC):
         return self.back(np.eye(len(self)))
 
 
+def led_back(b: ndarray, basis: DesignBasis, share: float) -> ndarray:
+    """Numbers (p,) or (p, r) in a basis as such of the parameters of X, exactly 0 where they are at most a share of
+    their terms, as rounding leaves them."""
+    out = basis.back(b)
+    out[np.abs(out) <= share * np.sqrt(basis.back_squares(b**2))] = 0.0
+    return out
+
+
 def by_equation(f: Any, k: int, b: ndarray) -> ndarray:
     """``f`` of the parameters of each equation, k each, one after the other."""
     return np.concatenate([f(b[i : i + k]) for i in range(0, len(b), k)])

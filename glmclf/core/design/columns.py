@@ -107,8 +107,6 @@ def _apart_of_levels(X: ArrowColumns, Z: ndarray) -> ndarray:
 def representatives(X: Columns, columns: ndarray) -> tuple[ndarray, ndarray]:
     """Rows that stand for all others in some columns, a mask (k,); see `ArrowColumns.representatives`. Without a factor
     of many levels each row stands for itself."""
-    if isinstance(X, RecodedColumns):
-        return X.by_level.representatives(X.recoding.touched(columns))
     if isinstance(X, ArrowColumns):
         return X.representatives(columns)
     rows = np.arange(X.shape[0])

@@ -189,6 +189,8 @@ def level_coding(contrast: Any, columns: ndarray) -> Any:
     if isinstance(contrast, LevelCoding):
         return contrast.some(columns)
     table = contrast[:, columns]
+    if not np.isin(table[:, :1], (0, 1)).all():
+        return table
     if not (((table == 0) | (table == 1)).all() and (table.sum(axis=1) <= 1).all()):
         return table
     return LevelCoding(np.where(table.any(axis=1), table.argmax(axis=1), -1), len(columns))

@@ -70,25 +70,24 @@ def combinations_from(
     NotImplementedError
         Columns of the levels are among them, so that all columns have to be asked, and they are too many.
     """
-    last, out = basis.groups.max(), {}
+    last, out = basis.coded.max(), {}
     for j, terms in found.items():
         place, b = int(basis.places(np.array([j]))[0]), np.zeros(len(basis))
         b[list(terms)] = list(terms.values())
         b = basis.back(b)
-        if place <= last and b[basis.groups].any():
-            break
-        if place in basis.groups:
+        if place in basis.coded or (place < last and b[basis.coded].any()):
             break
         least = SMALLEST_TERM * np.abs(b).max(initial=0.0)
         out[place] = {int(i): float(b[i]) for i in np.flatnonzero(np.abs(b) > least)}
     else:
         return out
     if 8 * len(basis) ** 2 > MAX_DENSE_BYTES:
+        L = basis.groups[0].places.shape[1]
         raise NotImplementedError(
-            f"levels of a factor of {basis.groups.shape[1]:,} are combinations of others or of columns before them (a "
-            "level without rows, or a column that is constant within levels), and to say which of them sum coding "
-            f"leaves out takes an array of all pairs of {len(basis):,} columns, {8e-9 * len(basis) ** 2:.1f} GB: use "
-            "treatment coding, or drop levels without rows"
+            f"levels of a factor of {L:,} are combinations of others or of columns before them (a level without rows, "
+            "or a column that is constant within levels), and to say which of them its coding leaves out takes an "
+            f"array of all pairs of {len(basis):,} columns, {8e-9 * len(basis) ** 2:.1f} GB: use treatment coding, or "
+            "drop levels without rows"
         )
     return dependencies(triangular_factor(blocks), roundings(blocks))
 

@@ -14,9 +14,11 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.basis import led_back
 from glmclf.core.design.columns import expandable
 from glmclf.core.design.product import rotated
 from glmclf.core.design.recoding import recoding_of
+from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import linear
 
@@ -89,7 +91,7 @@ def centring(objective: Any, movable: ndarray | None = None) -> tuple[CentredOff
     basis = recoding_of(objective.blocks) if movable is None else None
     if basis is not None:
         left, shift = centring(objective.rotated(basis))
-        return replace(left, basis=basis), basis.back(shift)
+        return replace(left, basis=basis), led_back(shift, basis, ROUNDED_REST)
     middle, spread = objective.blocks.middle(3)
     c, shift = _typical(objective.blocks, middle, spread, movable)
     one = offset.ndim == 1

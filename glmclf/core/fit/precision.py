@@ -93,7 +93,7 @@ def _of_levels(
     if rounded.any():
         squares = own if found.basis is None else found.basis.into_squares(own)
         sizes = squares.reshape(-1, k) * rounded
-        E = E + V.around(ArrowMatrix.of_diagonal(V.layout, sizes.ravel())).diagonal()
+        E = E + V.diagonal_around(sizes.ravel())
         E = E + float((sizes * theta.reshape(-1, k) ** 2).sum()) / n * v
     back = gamma**2 if found.basis is None else found.basis.back_squares(gamma**2)
     variance = UNIT_ROUNDOFF**2 * (E + back + theta**2) + _left(found, inner, unit, n) ** 2

@@ -121,6 +121,10 @@ class SymmetricMatrix:
         """Diagonal, (p,)."""
         raise NotImplementedError
 
+    def inverse_form(self, at: ndarray, d: ndarray) -> float | None:
+        """Quadratic form d' W^-1 d of the covariance W of some parameters; None where it is not found so."""
+        return None
+
     def embedded(self, places: ndarray, size: int) -> Any:
         """The matrix of some places among more, with zeros."""
         raise NotImplementedError
@@ -498,6 +502,10 @@ class BlocksPlusLowRank(SymmetricMatrix):
         inner = np.zeros((2 * r, 2 * r))
         inner[:r, :r], inner[:r, r:], inner[r:, :r] = K @ (Z.T @ MZ) @ K, K, K
         return BlocksPlusLowRank(self.layout, D @ meat.C @ D, np.hstack([Z, Y]), inner)
+
+    def diagonal_around(self, d: ndarray) -> ndarray:
+        """Diagonal of V diag(d) V of this matrix V, (p,)."""
+        return self.around(ArrowMatrix.of_diagonal(self.layout, d)).diagonal()
 
     def around_products(self, meat: OuterProducts) -> BlocksPlusLowRank:
         """Sandwich V U U' V of this matrix V."""

@@ -12,6 +12,7 @@ from glmclf.core.fit.unique_rows import equal_rows, taken
 from glmclf.core.likelihood.objective import MultinomialObjective, Objective
 from glmclf.core.rows.blocks import linear
 from glmclf.core.separation.cone import BinaryConstraints, Hint, MultinomialConstraints, RecessionCone, recession_cone
+from glmclf.core.separation.recoded import of_levels
 from glmclf.errors import SearchTooLargeError
 
 MAX_NUMBERS_OF_PROGRAMS = 2**28  # numbers of rows as linear programs take them, two gigabytes
@@ -126,6 +127,7 @@ def ruled_out(objective: Objective, cone: RecessionCone, constraints: Any) -> nd
 def outcomes_ruled_out(cone: RecessionCone, K: int, X: Any) -> ndarray:
     """Outcomes of some rows that a cone rules out, (n, K), by the direction inside it alone: no other outcome gains
     from it like those that were seen."""
+    cone, X = of_levels(cone, X)
     D = cone.direction.reshape(K - 1, -1).T
     T, size = cone.lengths(D)
     Z, size = (np.concatenate([np.zeros((*a.shape[:-1], 1)), a], axis=-1) for a in (linear(X, D), size))

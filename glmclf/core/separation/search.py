@@ -15,6 +15,7 @@ from glmclf.core.likelihood.objective import Objective
 from glmclf.core.separation import outcomes, stream
 from glmclf.core.separation.certificate import has_maximum
 from glmclf.core.separation.counting import CountedRows, count, count_by_level, is_told
+from glmclf.core.separation.recoded import RecodedCone
 
 
 def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, Any]:
@@ -41,7 +42,7 @@ def find_cone(objective: Objective, theta: ndarray | None = None) -> tuple[Any, 
         counted = replace(counted, near=from_basis(basis, counted.near))
         theta = counted.near
         if counted.cone is not None:
-            return counted.cone if basis is None else counted.cone.led_back(basis), counted
+            return counted.cone if basis is None else RecodedCone(counted.cone, basis), counted
     return _search(objective).find_cone(objective, theta)
 
 

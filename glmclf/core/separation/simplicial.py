@@ -17,12 +17,9 @@ from scipy.linalg import block_diag
 from scipy.sparse.linalg import splu
 
 from glmclf.caching import cached_property
-from glmclf.core.design.basis import DesignBasis
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone
 from glmclf.core.separation.deadline import Deadline
-
-RAYS_AT_ONCE = 64  # rays that are expanded at once
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class SimplicialCone:
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         up, down = ((sign * self.rays > 0).sum(axis=1) > 0 for sign in (1, -1))
-        return _signs(np.asarray(up).ravel(), np.asarray(down).ravel())
+        return signs_of_two(np.asarray(up).ravel(), np.asarray(down).ravel())
 
     @cached_property
     def moved(self) -> ndarray:
@@ -96,7 +93,7 @@ class SimplicialCone:
         """Sign that each combination R d of the parameters (., p) takes over the cone, as of `RecessionCone`."""
         R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
         values, least = R @ self.rays, self.noise * (np.abs(R) @ abs(self.rays))
-        return _signs((values > least).any(axis=1), (values < -least).any(axis=1))
+        return signs_of_two((values > least).any(axis=1), (values < -least).any(axis=1))
 
     def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
         """Signs as of `sign_of`, and the mask of those that are not determined: none."""
@@ -111,14 +108,6 @@ class SimplicialCone:
         moved = A @ self.rays
         moved[np.abs(moved) <= 1e-9 * (np.abs(A) @ abs(self.rays))] = 0.0  # parameters of one regressor
         return replace(self, rays=sparse.csc_array(moved))
-
-    def led_back(self, basis: DesignBasis) -> SimplicialCone:
-        """The cone of the parameters of X, from one of those in a basis of columns for each level."""
-        starts = range(0, max(1, self.rays.shape[1]), RAYS_AT_ONCE)
-        parts = [led_back(self.rays[:, i : i + RAYS_AT_ONCE].toarray(), basis) for i in starts]
-        rays, scale = sparse.hstack([sparse.csc_array(part) for part in parts]), np.empty(len(basis))
-        scale[basis.places(np.arange(len(basis)))] = self.scale
-        return replace(self, rays=sparse.csc_array(rays), scale=scale)
 
     def widened(self, coordinates: Coordinates) -> SimplicialCone:
         """A cone of the parameters that are left as one of all."""
@@ -223,7 +212,7 @@ class ProductCone:
     @cached_property
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
-        return _of_any([part.signs for part in self._parts])
+        return signs_of_any([part.signs for part in self._parts])
 
     @cached_property
     def moved(self) -> ndarray:
@@ -236,12 +225,12 @@ class ProductCone:
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone, as of `RecessionCone`."""
-        return _of_any([part.sign_of(R) for part in self._parts])
+        return signs_of_any([part.sign_of(R) for part in self._parts])
 
     def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
         """Signs as of `sign_of`, and the mask of those that were not determined in time, which are NaN."""
         found = [part.signs_within(R, deadline) for part in self._parts]
-        return _of_any([signs for signs, _ in found]), np.any([open_ for _, open_ in found], axis=0)
+        return signs_of_any([signs for signs, _ in found]), np.any([open_ for _, open_ in found], axis=0)
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of the parameters."""
@@ -250,11 +239,6 @@ class ProductCone:
     def mapped(self, A: ndarray) -> ProductCone:
         """The recession cone of the parameters A theta, a linear map of those of this cone."""
         return ProductCone(self.simplicial.mapped(A), tuple(part.mapped(A) for part in self.others))
-
-    def led_back(self, basis: DesignBasis) -> ProductCone:
-        """The cone of the parameters of X, from one of those in a basis of columns for each level."""
-        others = tuple(replace(part, basis=led_back(part.basis, basis)) for part in self.others)
-        return ProductCone(self.simplicial.led_back(basis), others)
 
     def widened(self, coordinates: Coordinates) -> ProductCone:
         """A cone of the parameters that are left as one of all."""
@@ -279,17 +263,10 @@ class ProductCone:
         return self._span.without(held, theta)
 
 
-def led_back(directions: ndarray, basis: DesignBasis) -> ndarray:
-    """Directions (p, r) in a basis as such of the parameters of X, exactly 0 where they are so but for rounding."""
-    out, size = basis.back(directions), np.sqrt(basis.back_squares(directions**2))
-    out[np.abs(out) <= 1e-9 * size] = 0.0
-    return out
-
-
-def _of_any(signs: list[ndarray]) -> ndarray:
+def signs_of_any(signs: list[ndarray]) -> ndarray:
     """Signs of sums of members of several cones from those in each."""
     up, down = (np.any([(sign * s > 0) | np.isnan(s) for s in signs], axis=0) for sign in (1, -1))
-    return _signs(up, down)
+    return signs_of_two(up, down)
 
 
 def pivots(rays: Any) -> tuple[ndarray, ndarray]:
@@ -332,5 +309,5 @@ def by_column(columns: list[tuple[ndarray, ndarray]], n: int) -> Any:
     return sparse.csc_array((values, rows, starts), (n, len(columns)))
 
 
-def _signs(up: ndarray, down: ndarray) -> ndarray:
+def signs_of_two(up: ndarray, down: ndarray) -> ndarray:
     return np.where(up & down, np.nan, up.astype(float) - down)

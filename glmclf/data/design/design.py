@@ -456,7 +456,8 @@ def build_design(parsed: Parsed, formula: str, factors: dict[str, Factor], contr
     info = codings(parsed.right, factors, contrasts)
     subterms = [
         Subterm(
-            tuple(f.name() for f in sub.factors), {f.name(): coding_of(m) for f, m in sub.contrast_matrices.items()}
+            tuple(f.name() for f in sub.factors),
+            {f.name(): coding_of(m, f.name()) for f, m in sub.contrast_matrices.items()},
         )
         for subs in info.term_codings.values()
         for sub in subs

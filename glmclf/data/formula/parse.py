@@ -330,10 +330,18 @@ def _check_held(L: int, what: str) -> None:
         )
 
 
-def coding_of(matrix: Any) -> Any:
-    """The coding behind patsy's `ContrastMatrix`."""
+def coding_of(matrix: Any, code: str) -> Any:
+    """The coding behind patsy's `ContrastMatrix` of a factor."""
     found = getattr(matrix, "coding", None)
-    return np.asarray(matrix.matrix, dtype=np.float64) if found is None else found
+    if found is not None:
+        return found
+    rows = np.asarray(matrix.matrix, dtype=np.float64)
+    if not np.isfinite(rows).all():
+        raise FormulaError(
+            f'"{code}" cannot be coded: its coding of {len(rows):,} levels has numbers that are not finite '
+            "(polynomials of so many levels are none). Use poly() of a number, or another coding."
+        )
+    return rows
 
 
 def codings(right: list[tuple[str, ...]], factors: dict[str, Factor], contrasts: dict[str, Any]) -> DesignInfo:
@@ -388,7 +396,8 @@ CODING_ERRORS = (PatsyError, ValueError, TypeError, AttributeError, AssertionErr
 
 
 def _coded(terms: list[tuple[_Known, ...]]) -> DesignInfo:
-    return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
+    with np.errstate(over="ignore", invalid="ignore"):  # of polynomials of hundreds of levels, which are refused
+        return design_matrix_builders([[Term(term) for term in terms]], lambda: iter([{}]), 0, NA_action="drop")[0]
 
 
 def _not_coded(known: dict[str, _Known], error: Exception) -> FormulaError:

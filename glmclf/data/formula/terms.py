@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy import ndarray
 
+from glmclf.core.design import coding as many
 from glmclf.core.design.coding import LevelCoding
 from glmclf.core.design.factor import SubtermColumns
 from glmclf.data.formula.factors import recode
@@ -53,8 +54,8 @@ class Subterm(NamedTuple):
 
     def _coded(self) -> set[str]:
         """The factors whose cells are codes: all, or that of the most levels where it has many."""
-        many = [code for code in self.factors if isinstance(self.contrasts.get(code), LevelCoding)]
-        return {max(many, key=lambda code: len(self.contrasts[code]))} if many else set(self.contrasts)
+        found = [code for code, coding in self.contrasts.items() if len(coding) >= many.MANY_LEVELS]
+        return {max(found, key=lambda code: len(self.contrasts[code]))} if found else set(self.contrasts)
 
     def _cross(
         self, codes: ndarray | None, contrast: ndarray | None, new: ndarray, coding: ndarray
@@ -103,15 +104,16 @@ class Subterm(NamedTuple):
 
 
 def margins(subterms: list[Subterm], widths: Mapping[str, int]) -> list[ndarray | None]:
-    """Places in X, for each subterm with deviations of a factor of many levels, of the columns of the subterm that is
-    like it but for the factor; None for others, and where there is no such subterm."""
+    """Places in X, for each subterm in which a factor of many levels has a column less than levels, and not one for
+    each of the others, of the columns of the subterm that is like it but for the factor; None for others."""
     starts = np.cumsum([0, *(s.size(widths) for s in subterms)]).tolist()
     return [_margin(s, subterms, starts, widths) for s in subterms]
 
 
 def _margin(s: Subterm, subterms: list[Subterm], starts: list[int], widths: Mapping[str, int]) -> ndarray | None:
     for code, coding in s.contrasts.items():
-        if isinstance(coding, LevelCoding) and coding.opposite is not None and s._coded() == {code}:
+        lacks_one = len(coding) >= many.MANY_LEVELS and coding.shape[1] == len(coding) - 1
+        if lacks_one and getattr(coding, "opposite", 0) is not None and s._coded() == {code}:
             rest = tuple(c for c in s.factors if c != code)
             for other, start in zip(subterms, starts, strict=False):
                 if other.factors == rest and all(_same(other.contrasts[c], s.contrasts[c]) for c in other.contrasts):

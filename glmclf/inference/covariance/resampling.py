@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.factor import FactorColumns
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.solvers import solve
@@ -90,7 +91,10 @@ def _refit(ctx: Any, w: ndarray) -> tuple[ndarray | None, str]:
     if not len(rows):
         return None, "collinear"
     arrays = [None if a is None else a[rows] for a in (y, m, offset)]
-    blocks = Blocks(X.subset(rows), *arrays, w[rows], size=objective.blocks.size, n_threads=1)
+    X = X.subset(rows)
+    if isinstance(X, FactorColumns) and not X.largest().all():  # a level was not drawn
+        return None, "collinear"
+    blocks = Blocks(X, *arrays, w[rows], size=objective.blocks.size, n_threads=1)
     part = type(objective)(objective.likelihood, blocks, objective.unit)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         opening = part(ctx.theta, True)

@@ -21,7 +21,6 @@ from glmclf.core.design.columns import expandable, rows_at_once
 from glmclf.core.fit.restricted import Restricted
 from glmclf.core.likelihood.objective import Evaluation, Objective
 from glmclf.core.numerics.arrow import (
-    MAX_DENSE_BYTES,
     ArrowFactor,
     ArrowMatrix,
     OuterProducts,
@@ -32,7 +31,7 @@ from glmclf.core.numerics.arrow import (
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages, outer_gram, whole_gram
 
-MAX_EXPANDED_SCORES = 2**27  # entries of the scores of expanded rows
+MAX_EXPANDED_SCORES = 2**27  # entries of the scores of rows that an X of fewer stands for
 
 
 @dataclass(frozen=True)
@@ -391,12 +390,14 @@ def spread(ctx: Context, V: ndarray) -> ndarray:
 
 def check_expanded(ctx: Any) -> None:
     """Refuse scores of more observations than memory may hold."""
-    if getattr(ctx, "_of_levels", False) and 8 * ctx.nobs * ctx.size > MAX_DENSE_BYTES:
+    if ctx.nobs * ctx.size <= MAX_EXPANDED_SCORES:
+        return
+    if getattr(ctx, "_of_levels", False):
         raise NotImplementedError(
             f'cov_type="HAC" of {ctx.size:,} parameters, as a factor has many levels, takes scores of all rows, '
             f'{8e-9 * ctx.nobs * ctx.size:,.1f} GB: use "cluster" with its levels as groups, or "HC1"'
         )
-    if ctx.frequency and ctx.nobs * ctx.size > MAX_EXPANDED_SCORES:
+    if ctx.frequency and ctx.nobs > ctx.blocks.n:
         raise NotImplementedError(
             f'cov_type="HAC" with freq_weights= that add up to {ctx.nobs:.15g}: it takes the expanded rows one by one. '
             'Use "HC0"'

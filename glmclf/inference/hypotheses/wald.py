@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from glmclf.checks import is_number
-from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, BlocksPlusLowRank
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, SymmetricMatrix
 from glmclf.core.numerics.constants import EPS
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses.records import LRTest, f_tail
@@ -206,7 +206,7 @@ def _other(again: float, value: float) -> bool:
 
 def standard_errors(R: ndarray, V: Any) -> ndarray:
     """Standard errors of R theta, sqrt(diag(R V R')); NaN where the variance is negative or lost in rounding."""
-    if isinstance(V, BlocksPlusLowRank):
+    if isinstance(V, SymmetricMatrix):
         used = np.flatnonzero((R != 0).any(axis=0))
         R, V = R[:, used], V[np.ix_(used, used)]
     bad = ~np.isfinite(V.diagonal())
@@ -535,7 +535,7 @@ def statistic_of(theta: ndarray, V: Any, columns: ndarray, into: Callable | None
     J = len(columns)
     if not J or not np.isfinite(theta[columns]).all():
         return math.nan
-    if isinstance(V, BlocksPlusLowRank):
+    if isinstance(V, SymmetricMatrix):
         found = V.inverse_form(columns, theta[columns]) if J <= rank else None
         if found is not None:
             return found

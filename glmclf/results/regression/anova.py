@@ -11,12 +11,15 @@ from numpy import ndarray
 from scipy.special import chdtrc
 
 from glmclf.checks import check_choice, is_whole
+from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.centring import level_centring
 from glmclf.core.design.coding import column_sums
 from glmclf.core.design.columns import reordered, some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.fit.coordinates import into_basis
+from glmclf.core.fit.information import loses_digits
 from glmclf.core.fit.rank import independent, triangular_factor
-from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, BlocksPlusLowRank
 from glmclf.errors import InferenceWarning, warn
 from glmclf.inference.hypotheses import anova as tests
 from glmclf.inference.hypotheses import score, wald
@@ -37,12 +40,6 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     if test == "score":
         check_needs(res, 'anova(test="score")', Needs.MLE)
     model, constant, q = res.model, res.model._constant_column(), res.model._likelihood.n_eta
-    p = len(model.exog_names) * (q if test == "wald" else 1)
-    if 8 * p * p > MAX_DENSE_BYTES:
-        raise NotImplementedError(
-            f'anova(test="{test}") forms arrays of all pairs of {p:,} columns, each of {8e-9 * p * p:.1f} GB: use '
-            "wald_test_terms(), or compare_lr_test with a fit without the term"
-        )
     columns = {name: np.arange(len(model.exog_names))[part] for name, part in model._design.terms.items()}
     if type == 1 and model.formula is not None:
         from glmclf.data.formula.parse import written_order
@@ -51,6 +48,8 @@ def anova(res: Any, type: int, test: str) -> pd.DataFrame:
     skip = next((name for name, c in columns.items() if len(c) == 1 and c[0] == constant), None)
     compared = tests.comparisons(type, columns, model._term_factors, skip)
     statistic = {"LR": lr_statistic, "wald": wald_statistic, "score": score_statistic}[test]
+    if res._state.combinations or (test == "LR" and res.bias_reduction is not None):
+        check_formed(f'anova(test="{test}") of a bias-reduced fit, or beside columns left out,', len(model.exog_names))
     if res._state.combinations:
         compared = [of_full_rank(res, c) for c in compared]
     values = [statistic(res, c) for c in compared]
@@ -106,6 +105,14 @@ def wald_statistic(res: Any, c: TermComparison) -> float:
     if res._state.combinations:
         return wald_of_spaces(res, c)
     absent = np.setdiff1d(np.arange(len(res.model.exog_names)), c.larger)
+    if not len(absent) and isinstance(res._V, BlocksPlusLowRank):
+        tested = res._state.places[np.isin(res._state.places, flat_columns(res, c.tested))]
+        try:
+            return wald.statistic_of(res._theta, res._V, tested, res._in_coordinates, res._rank)
+        except ValueError:
+            warn(wald.no_joint_test([c.term]), InferenceWarning)
+            return np.nan
+    check_formed('anova(type=1 or 2, test="wald")', len(res._state.theta))
     tested, absent = flat_columns(res, c.tested), flat_columns(res, absent)
     chosen = np.concatenate([absent, tested])
     R = np.zeros((len(chosen), len(res._state.theta)))
@@ -145,6 +152,15 @@ def wald_given(res: Any, R: ndarray, tested: ndarray, absent: ndarray, term: str
         return np.nan
 
 
+def check_formed(what: str, p: int) -> None:
+    """Refuse arrays of all pairs of so many columns."""
+    if 8 * p * p > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"{what} forms arrays of all pairs of {p:,} columns, each of {8e-9 * p * p:.1f} GB: use "
+            "wald_test_terms(), or compare_lr_test with a fit without the term"
+        )
+
+
 def score_statistic(res: Any, c: TermComparison) -> float:
     if not len(c.tested):
         return 0.0
@@ -156,11 +172,13 @@ def score_statistic(res: Any, c: TermComparison) -> float:
         return score_at_limit(res, c)
     own = res.model._objective()
     chosen = own.blocks.map(lambda X, *rest: (reordered(X, c.smaller, c.tested), *rest))
-    # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
-    R = triangular_factor(chosen.map(lambda X, *rest: (X,)))
-    blocks = chosen.map(lambda X, *rest: (rotated(X, R), *rest))
-    e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
     with suppress(np.linalg.LinAlgError):
+        if of_levels(chosen) is not None:
+            return _score_statistic_of_levels(type(own)(own.likelihood, chosen, own.unit), theta)
+        # the smaller model's columns span the first ones of a triangular basis, so that the test is the same in it
+        R = triangular_factor(chosen.map(lambda X, *rest: (X,)))
+        blocks = chosen.map(lambda X, *rest: (rotated(X, R), *rest))
+        e = type(own)(own.likelihood, blocks, own.unit)(into_basis(R, theta), True)
         return score.score_test(e.score, e.information, np.setdiff1d(np.arange(k * q), kept)).statistic
     warn(
         f'anova(test="score"): {c.term} has no test, since the information of the model without it is singular to '
@@ -168,6 +186,17 @@ def score_statistic(res: Any, c: TermComparison) -> float:
         InferenceWarning,
     )
     return np.nan
+
+
+def _score_statistic_of_levels(objective: Any, theta: ndarray) -> float:
+    """Score statistic s' I^-1 s with a factor of many levels, in columns less their means by level where these have
+    the digits: at the maximum of the smaller model it is the same in all coordinates."""
+    e = objective(theta, True)
+    if loses_digits(of_levels(objective.blocks), e):
+        basis = level_centring(objective.blocks)
+        e = objective.rotated(basis)(basis.into(theta), True)
+    half = e.factor.half_solved(e.score[:, None])
+    return float((half * half).sum())
 
 
 def score_at_limit(res: Any, c: TermComparison) -> float:

@@ -112,10 +112,12 @@ class BinaryResults(RegressionResults, StatsmodelsStyle, metaclass=NamesStatsmod
             return eta
         from glmclf.core.fit.estimate import at_infinity
         from glmclf.core.separation.deadline import Deadline
+        from glmclf.core.separation.recoded import of_levels
 
-        time, (rows, of), step = Deadline(), representatives(X, estimate.unbounded), rows_at_once(X)
+        cone, X = of_levels(estimate.cone, X)
+        time, (rows, of), step = Deadline(), representatives(X, cone.moved), rows_at_once(X)
         parts = [rows[start : start + step] for start in range(0, len(rows), step)]
-        found = [signs_of_rows(estimate.cone, X[part].toarray(), time) for part in parts]
+        found = [signs_of_rows(cone, X[part].toarray(), time) for part in parts]
         # the last of each is for rows that no direction moves
         signs, unknown = (np.concatenate([*part, [0]])[of] for part in (zip(*found) if found else ((), ())))
         unknown = unknown.astype(bool)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.core.design.dense import Dense
-from glmclf.core.fit.coordinates import from_basis
+from glmclf.core.fit.coordinates import from_basis, placed
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import triangular_factor
-from glmclf.core.likelihood.objective import CholeskyFactor
+from glmclf.core.likelihood.objective import factor_of
+from glmclf.core.numerics.arrow import ArrowMatrix
 from glmclf.errors import EstimationError
 from glmclf.results.comparison.comparability import columns_of
 from glmclf.results.regression.anova import flat_columns
@@ -36,16 +37,18 @@ class LikelihoodCriterion:
     def with_columns(self, columns: ndarray) -> tuple[float, ndarray]:
         """Largest log-likelihood with some columns, started as the information predicts, and the parameters."""
         res, state = self.res, self.res._state
-        everything, kept = np.arange(state.coordinates.k), flat_columns(res, columns)
+        kept = flat_columns(res, columns)
         if len(columns) == len(state.columns):
             return state.value, state.theta[kept]
         if not np.isfinite(state.theta).all():
             return res.model._maximum(columns, np.zeros(len(kept)))
         start = state.theta[kept]
         if state.basis is None and len(kept):
-            lost, information = flat_columns(res, np.setdiff1d(everything, columns)), state.fit.evaluation.information
-            shift = information[np.ix_(kept, lost)] @ state.theta[lost]
-            start = start + CholeskyFactor(information[np.ix_(kept, kept)]).solve(shift)
+            information, stays = state.fit.evaluation.information, np.isin(np.arange(len(state.theta)), kept)
+            shift = (information @ np.where(stays, 0.0, state.theta))[stays]
+            many = isinstance(information, ArrowMatrix)
+            inner = information.narrowed(stays) if many else information[np.ix_(stays, stays)]
+            start = start + placed(factor_of(inner).solve(shift), stays, len(stays))[kept]
         return res.model._maximum(columns, start)
 
     def of_smaller(self, other: Any) -> float:

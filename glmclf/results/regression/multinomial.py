@@ -184,9 +184,11 @@ class MultinomialResults(LevelEstimates, RegressionResults):
         if estimate.is_finite:
             return z
         from glmclf.core.separation.deadline import Deadline
+        from glmclf.core.separation.recoded import of_levels
 
         K, k, time = self.model.J, self.model.K, Deadline()
-        rows, of = representatives(X, estimate.unbounded.reshape(-1, k).any(axis=0))
+        cone, X = of_levels(estimate.cone, X)
+        rows, of = representatives(X, cone.moved.reshape(-1, k).any(axis=0))
         beats, unknown = np.zeros((K, K, len(rows) + 1)), np.zeros(len(rows) + 1, dtype=bool)
         step = expanded_rows(k * (K - 1))
         for start in range(0, len(rows), step):
@@ -198,7 +200,7 @@ class MultinomialResults(LevelEstimates, RegressionResults):
                     R[:, (c - 1) * k : c * k] = A
                     if l:
                         R[:, (l - 1) * k : l * k] = -A
-                    beats[c, l, at], open_ = signs_of_rows(estimate.cone, R, time)
+                    beats[c, l, at], open_ = signs_of_rows(cone, R, time)
                     beats[l, c, at] = -beats[c, l, at]
                     unknown[at] |= open_
         beats, unknown = beats[:, :, of], unknown[of]  # the last is for rows that no direction moves

@@ -14,6 +14,7 @@ from glmclf.caching import cached_property
 from glmclf.core.design.columns import Columns
 from glmclf.core.design.product import Product, rotated
 from glmclf.core.fit.aliasing import not_estimable
+from glmclf.core.fit.coordinates import basis_of_record
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import roundings, triangular_factor
 from glmclf.core.fit.solvers.sgd import RAW, remaining_error
@@ -419,7 +420,7 @@ class RegressionResults(LikelihoodTests, Performance, Margins, Diagnostics, Mode
     def _from_dict(cls, model, stored: dict[str, Any]) -> RegressionResults:
         f, separation, cone = stored["fit"], None, None
         if f.get("separation") is not None:
-            separation, cone = separation_from(f["separation"], model)
+            separation, cone = separation_from(f["separation"], model, basis_of_record(f["basis"]))
         self = cls(model, cls._state_class.from_dict(stored, model._coordinates, cone), f["method"])
         self.separation = separation
         if f.get("reduction") is not None:
