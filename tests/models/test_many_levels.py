@@ -284,7 +284,7 @@ def test_hauck_donner_without_the_tests_that_are_too_large(monkeypatch):
     np.testing.assert_allclose(found.wald, right.wald, rtol=1e-8)
 
 
-EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")]
+EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id"), ("MNLogit", "k ~ 0 + id")]
 
 
 @pytest.mark.parametrize("model, formula", EFFECT)
