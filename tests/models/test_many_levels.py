@@ -13,7 +13,7 @@ from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.recoding import RecodedColumns, RecodedMatrix
 from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
-from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
+from glmclf.errors import CollinearityError, CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 from glmclf.results.margins.predictors import RegressionPredictors
@@ -284,7 +284,7 @@ def test_hauck_donner_without_the_tests_that_are_too_large(monkeypatch):
     np.testing.assert_allclose(found.wald, right.wald, rtol=1e-8)
 
 
-EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id")]
+EFFECT = [("Logit", "y ~ x * id"), ("Probit", "y ~ x + z + id"), ("MNLogit", "k ~ x + id"), ("MNLogit", "k ~ 0 + id")]
 
 
 @pytest.mark.parametrize("model, formula", EFFECT)
@@ -583,6 +583,22 @@ def test_tests_of_terms_form_no_array_of_all_pairs(monkeypatch, test):
     monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
     np.testing.assert_allclose(many.anova(test=test), expected, rtol=1e-9)
     assert len(expected) == 3
+
+
+@pytest.mark.parametrize("smaller", ["x + id", "id + z", "z", "day + id", "moved + id"])
+def test_nesting_is_told_without_expanded_levels(monkeypatch, smaller):
+    table = _table().assign(moved=lambda t: t.x + t.z)
+    dense, many = pair(monkeypatch, "Logit", "y ~ x + z + id", table)
+    restricted = glmclf.Logit.from_formula(f"y ~ {smaller}", table).fit()
+    found: list = []
+    for res in (dense, many):
+        try:
+            found.append(res.compare_lr_test(restricted).statistic)
+        except ValueError as error:
+            found.append(str(error))
+        monkeypatch.setattr("glmclf.core.design.arrow.MAX_DENSE_BYTES", 8 * 10**2)
+        monkeypatch.setattr(level_rank, "MAX_EXPANDED_ARITHMETIC", 0)
+    assert found[1] == (found[0] if isinstance(found[0], str) else pytest.approx(found[0], rel=1e-9))
 
 
 @pytest.mark.filterwarnings("ignore:.*Few clusters")
@@ -1011,3 +1027,18 @@ def test_answers_beside_codings(monkeypatch, code, separated):
         asked["test"] = lambda res: res.t_test("x = 0").tvalue
     for what, question in asked.items():
         np.testing.assert_allclose(question(many), question(dense), rtol=1e-7, err_msg=what)
+
+
+@pytest.mark.parametrize("code", [SUM, "C(id, Helmert)"])
+def test_collinear_columns_beside_codings_are_told_by_level(monkeypatch, code):
+    monkeypatch.setattr(level_rank, "MAX_EXPANDED_ARITHMETIC", 0)
+    t = _table().assign(twice=lambda t: 2.0 * t.x + 1.0, mine=lambda t: np.sqrt(2.0 + t.region))
+    with pytest.warns(CollinearityWarning, match='"twice" = Intercept.*2'):
+        dense, many = pair(monkeypatch, "Logit", f"y ~ x + {code} + twice + mine", t, many=RecodedColumns)
+    check(dense, many)
+    assert list(many.params.index[np.isnan(many.params)]) == ["twice", "mine"]
+    found = many.score_test(t[["z"]])
+    assert found.statistic == pytest.approx(dense.score_test(t[["z"]]).statistic, rel=1e-9)
+    with pytest.raises(CollinearityError, match="'other' is a combination"):
+        many.score_test(t[["region"]].rename(columns={"region": "other"}) ** 2)
+    assert np.isnan(many.hauck_donner["derivative"]["mine"])

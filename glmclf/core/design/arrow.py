@@ -158,6 +158,22 @@ class ArrowColumns(FactorColumns):
         """Sums of u times the numbers of each slot by level, (L, m)."""
         return np.column_stack([self.level_sums_of(i, u) for i in range(len(self.slots))])
 
+    def equal_columns(self, other: ArrowColumns, own: ndarray, theirs: ndarray) -> ndarray | None:
+        """Mask of pairs of columns, at places of X and of another, that are equal, as is told without expanding levels:
+        one of a level and one of the border count as different. None where rows have other levels."""
+        if not np.array_equal(self.codes, other.codes):
+            return None
+        (a, s), (b, t) = ([part[at] for part in X.layout.owners] for X, at in ((self, own), (other, theirs)))
+        m = range(len(self.slots)), range(len(other.slots))
+        same = np.array([[np.array_equal(self.slot_numbers(i), other.slot_numbers(j)) for j in m[1]] for i in m[0]])
+        equal, rest = (a == b) & (a >= 0) & same[s, t], np.flatnonzero((a < 0) & (b < 0))
+        A, B = (
+            X.border.toarray()[:, np.searchsorted(X.layout.border, at[rest])]
+            for X, at in ((self, own), (other, theirs))
+        )
+        equal[rest] = (A == B).all(axis=0)
+        return equal
+
     def slot_numbers(self, i: int) -> ndarray:
         """Numbers of the columns of a slot, (n,)."""
         numbers = self.slots[i].numbers

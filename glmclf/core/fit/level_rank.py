@@ -9,8 +9,9 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
-from glmclf.core.design.columns import beside
+from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.design.recoding import LevelRecoding, recoding_of
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.rank import (
     FEW_ROUNDINGS,
     MAX_ROUNDED_REST,
@@ -57,24 +58,29 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     more = [i for i, a in enumerate(blocks.arrays) if i and hasattr(a, "block_size")]
     if more:
         blocks = blocks.map(lambda X, *rest: (beside(X, np.column_stack([rest[i - 1].toarray() for i in more])),))
-    return level_dependencies(blocks)
+    found = level_dependencies(blocks)
+    if not found:
+        return {}
+    left = Coordinates(blocks.arrays[0].shape[1], 1).without(found)
+    rest = dependencies_in(blocks.map(lambda X, *rest: (some_columns(X, left.columns),)))
+    return {j: dict(terms) for j, terms in left.without(rest).omitted.items()}
 
 
 def combinations_from(
     basis: LevelRecoding, blocks: Blocks, found: dict[int, dict[int, float]]
 ) -> dict[int, dict[int, float]]:
-    """Dependent columns of blocks, from those that were found among the columns for each level.
+    """Dependent columns of blocks, from those that were found among the columns for each level and others after them.
 
     Raises
     ------
     NotImplementedError
         Columns of the levels are among them, so that all columns have to be asked, and they are too many.
     """
-    last, out = basis.coded.max(), {}
+    last, k, out = basis.coded.max(), len(basis), {}
     for j, terms in found.items():
-        place, b = int(basis.places(np.array([j]))[0]), np.zeros(len(basis))
+        place, b = j if j >= k else int(basis.places(np.array([j]))[0]), np.zeros(max(k, j))
         b[list(terms)] = list(terms.values())
-        b = basis.back(b)
+        b[:k] = basis.back(b[:k])
         if place in basis.coded or (place < last and b[basis.coded].any()):
             break
         least = SMALLEST_TERM * np.abs(b).max(initial=0.0)

@@ -15,12 +15,13 @@ from numpy import ndarray
 
 from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.basis import led_back
-from glmclf.core.design.columns import expandable
+from glmclf.core.design.columns import expandable, some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.design.recoding import recoding_of
 from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.numerics.double_double import two_sum
 from glmclf.core.rows.blocks import linear
+from glmclf.core.rows.summed import SumsSideBySide
 
 MIN_TYPICAL_OFFSET = 8.0  # typical value of an offset from which centring is worth a pass over the rows
 MAX_GRID_STEPS = 2.0**50  # steps of a grid whose sums are exact
@@ -132,8 +133,13 @@ def _least_squares(blocks: Any, columns: ndarray) -> ndarray:
     """Coefficients (k, q) of the offsets on some columns, those of the others 0."""
     if of_levels(blocks) is not None:
         return _least_squares_of_levels(blocks, columns)
-    G = blocks.sum(lambda X, o: X.gram(np.ones(X.shape[0])))[np.ix_(columns, columns)]
-    moment = blocks.sum(lambda X, o: X.times(o))[columns]
+    at = np.flatnonzero(columns)
+
+    def products(X: Any, o: ndarray) -> SumsSideBySide:
+        X = X if len(at) == len(columns) else some_columns(X, at)
+        return SumsSideBySide([X.gram(np.ones(X.shape[0])), X.times(o)])
+
+    G, moment = blocks.sum(products)
     scale = np.sqrt(np.diag(G))
     scale[scale == 0] = 1.0
     b = np.zeros((len(columns), moment.shape[1]))
@@ -230,6 +236,7 @@ def _constant(columns: Any, movable: ndarray | None) -> ndarray | None:
     flags = (low == 0) & (high == 1) & ok
     if not flags.any():
         return None
-    G, a = blocks.sum(lambda x: x.gram(np.ones(x.shape[0])))[np.ix_(flags, flags)], np.zeros(len(low))
+    at, a = np.flatnonzero(flags), np.zeros(len(low))
+    G = blocks.sum(lambda x: some_columns(x, at).gram(np.ones(x.shape[0])))
     a[flags] = np.round(np.linalg.lstsq(G, np.diag(G), rcond=None)[0])  # of flags, sums are squares
     return a if all((x @ a == 1.0).all() for (x,) in blocks) else None

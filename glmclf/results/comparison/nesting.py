@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import ndarray
 
+from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import expandable, some_columns
 from glmclf.core.design.dense import Dense
 from glmclf.core.fit.level_rank import dependencies_in
@@ -79,19 +80,40 @@ def _outside_columns(larger: Any, smaller: Any) -> tuple[list[str], bool]:
     """
     mine, theirs = larger.model.exog_names, smaller.model.exog_names
     blocks = columns_of(larger, smaller)
-    shared = {j: mine.index(name) for j, name in enumerate(theirs) if name in mine}
-    new = set(range(len(theirs))) - set(shared)
-    own, other = (np.array(sorted(places), dtype=np.intp) for places in (shared.values(), shared))
-    for X, Z in expandable(blocks) if shared else ():  # columns of equal names may have different values
-        A, B = some_columns(X, own).toarray(), some_columns(Z, other).toarray()
-        pairs = ((j, np.searchsorted(own, i), np.searchsorted(other, j)) for j, i in shared.items())
-        new |= {j for j, a, b in pairs if not np.array_equal(A[:, a], B[:, b])}
-    found = dependencies_in(blocks) if new else {}
-    stray = [theirs[j] for j in sorted(new) if len(mine) + j not in found]
+    place = {name: i for i, name in enumerate(mine)}
+    shared = {j: place[name] for j, name in enumerate(theirs) if name in place}
+    new = np.array(sorted(set(range(len(theirs))) - set(shared)), dtype=np.intp)
+    if shared:  # columns of equal names may have different values
+        own, other = (np.array(list(places), dtype=np.intp) for places in (shared.values(), shared))
+        new = np.sort(np.append(new, other[~_equal_columns(blocks, own, other)]))
+    found = dependencies_in(blocks.map(lambda X, Z: (X, some_columns(Z, new)))) if len(new) else {}
+    stray = [theirs[j] for i, j in enumerate(new) if len(mine) + i not in found]
     if stray or same_offset(larger, smaller):
         return stray, False
     found = dependencies_in(with_offsets(larger, smaller, lambda X, x, Z, z: (X, _apart(x, z))))
     return [], any(len(mine) + j not in found for j in range(len(coded_levels(larger)) - 1))
+
+
+def _equal_columns(blocks: Any, own: ndarray, other: ndarray) -> ndarray:
+    """Which columns of the first design, at some places, are those of the second."""
+
+    def of_levels_alone(X: Any, Z: Any) -> Any:
+        both = isinstance(X, ArrowColumns) and isinstance(Z, ArrowColumns)
+        return X.equal_columns(Z, own, other) if both else None
+
+    def differ(X: Any, Z: Any) -> ndarray:
+        equal = of_levels_alone(X, Z)
+        if equal is None:
+            ranks = (np.argsort(np.argsort(places)) for places in (own, other))
+            A, B = (
+                some_columns(x, np.sort(places)).toarray()[:, rank]
+                for x, places, rank in zip((X, Z), (own, other), ranks, strict=True)
+            )
+            equal = (A == B).all(axis=0)
+        return (~equal).astype(int)
+
+    alone = of_levels(blocks) is not None and of_levels_alone(*blocks.few()) is not None
+    return (blocks if alone else expandable(blocks)).sum(differ) == 0
 
 
 def _outside(larger: Any, smaller: Any) -> tuple[list[str], bool]:
