@@ -13,11 +13,13 @@ from numpy import ndarray
 
 from glmclf.checks import check_choice
 from glmclf.core.design.columns import some_columns
+from glmclf.core.fit.aliasing import violations
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.estimate import FACTORED_ALONE, RankDeficiency
 from glmclf.core.fit.information import information_vanished
 from glmclf.core.fit.level_rank import dependencies_in
 from glmclf.core.fit.offsets import centred
+from glmclf.core.fit.rank import roundings
 from glmclf.core.fit.unique_rows import distinct_rows, of_counts
 from glmclf.core.rows.asked import named
 from glmclf.core.rows.blocks import Blocks, alone, one_blas_thread
@@ -244,7 +246,8 @@ class Regularization(Inputs):
         ValueError
             Fewer than 2 folds, more folds than observations, labels that do not fit, another rule, a seed with labels.
         EstimationError
-            A class is absent from the observations that a fold is predicted from.
+            A class is absent from the observations that a fold is predicted from, or they do not determine what columns
+            without a penalty say of rows of the fold: a level that they lack, say.
         PerfectSeparationError
             Columns without a penalty separate these, so that the deviance of the fold would be infinite or nothing.
 
@@ -602,6 +605,7 @@ class Regularization(Inputs):
                 part = wanted if a > 0 else wanted.times(0.0)
                 least = 1.0 if a == 0 else float(min(b for b in path.alphas if b > 0))
                 everything = Coordinates(len(self.exog_names), 1, omitted).columns
+                self._refuse_not_estimable(part, out, kept, everything)
                 problem, columns, offset, start = self._fold_problem(part, kept, everything)
                 problem = problem.well_mixed(least)
                 c = self._coded(problem, start)
@@ -613,6 +617,31 @@ class Regularization(Inputs):
             c, short = fit.theta, short + (not fit.converged)
             deviances.append(-2.0 * test.gradient(problem.coding.theta(problem.coding.b(c))).value / size)
         return np.array(deviances), size, short
+
+    def _refuse_not_estimable(self, wanted: PenaltyOptions, out: ndarray, kept: ndarray, columns: ndarray) -> None:
+        """Raise EstimationError where rows of a fold depend on what the rows outside do not tell of free coefficients.
+
+        Those of an equation: columns that have a penalty in others may be among its free ones.
+        """
+        from glmclf.results.omitted import broken_combinations
+
+        train, test = (self._rows.X.subset(np.flatnonzero(counts.any(axis=1))) for counts in (kept, out))
+        for free in np.unique(wanted.alpha[columns] == 0, axis=1).T:
+            at, found = columns[free], {}  # type: ignore[var-annotated]
+            while len(at) and at.tolist() != [self._constant_column()]:
+                more = dependencies_in(Blocks(some_columns(train, at)))
+                if not more:
+                    break
+                found |= {int(at[j]): {int(at[i]): v for i, v in terms.items()} for j, terms in more.items()}
+                at = np.delete(at, list(more))
+            broken = violations(found, test, roundings(self._rows.columns())) if found else {}
+            if broken:
+                rows, said = broken_combinations(broken, found, self.exog_names)
+                raise EstimationError(
+                    f"there is no estimate for {rows} of its {test.shape[0]} rows: in every other row {said}, and not "
+                    "in these. Give columns without a penalty one by alpha= (a term stands for all of its columns), "
+                    "merge rare levels, or use folds that leave rows of each level to fit to"
+                )
 
     def _fold_problem(self, wanted: PenaltyOptions, kept: ndarray, columns: ndarray):
         """Penalised problem of some observations, with its columns, the centred offset of all rows, and the start.

@@ -15,6 +15,7 @@ from glmclf.caching import cached_property
 from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.columns import Columns, expandable, some_columns
 from glmclf.core.design.dense import Dense
+from glmclf.core.design.recoding import RecodedColumns
 from glmclf.core.fit.rank import roundings
 from glmclf.core.fit.unique_rows import distinct_rows
 from glmclf.core.likelihood.objective import Largest
@@ -426,7 +427,7 @@ def _ends(X: Any) -> tuple[ndarray, ndarray, ndarray]:
     """Smallest and largest value of each column, and which hold zeros and ones only; empty for separate features."""
     if not isinstance(X, Columns):
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool)
-    if isinstance(X, ArrowColumns):
+    if isinstance(X, ArrowColumns | RecodedColumns):
         return X.ends()
     blocks = [x.toarray() for (x,) in expandable(Blocks(X))]
     low, high = np.min([A.min(axis=0) for A in blocks], axis=0), np.max([A.max(axis=0) for A in blocks], axis=0)

@@ -45,6 +45,8 @@ def _is_call(code: str) -> bool:
 def combination(terms: Mapping[int, float], names: list[str]) -> str:
     """Text of a linear combination of columns, ``x1 + 2 * x2``; empty for 0, and in words where terms are many."""
     if len(terms) > MAX_NAMES and (factor := _factor_of([names[i] for i in terms])):
+        if all(f"{v:.6g}" == ("1" if names[i] == "Intercept" else "-1") for i, v in terms.items()):
+            return f"Intercept less all other columns of {factor}"
         return f"a number for each level of {factor}, within which it is constant"
     parts: list[str] = []
     for i, v in itertools.islice(terms.items(), MAX_NAMES):
@@ -88,15 +90,22 @@ def check_new_rows(
         warn(new_rows_warning(broken, combinations, names, X.shape[0]), DataWarning)
 
 
-def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], n: int) -> str:
-    """Warn of rows to predict that are not estimable, with the reason."""
-    rows = sum(broken.values()) > 0
+def broken_combinations(
+    broken: Mapping[int, Any], combinations: Mapping[int, Mapping[int, float]], names: list[str]
+) -> tuple[int, str]:
+    """Number of rows that break combinations, and text of these."""
     said = []
     for j in broken:
         terms = combinations[j]
         cell = "" if terms else empty_cell(names[j])
         said.append(f'"{names[j]}" = {combination(terms, names) or "0"}{cell}')
+    return int((sum(broken.values()) > 0).sum()), first_of(said)
+
+
+def new_rows_warning(broken: Mapping[int, Any], combinations, names: list[str], n: int) -> str:
+    """Warn of rows to predict that are not estimable, with the reason."""
+    rows, said = broken_combinations(broken, combinations, names)
     return (
-        f"{int(rows.sum())} of {n} rows to predict are not estimable: in every row of the fit "
-        f"{first_of(said)}, and not in these. Their predictions take the omitted coefficients as 0."
+        f"{rows} of {n} rows to predict are not estimable: in every row of the fit {said}, and not in these. Their "
+        "predictions take the omitted coefficients as 0."
     )

@@ -13,7 +13,7 @@ from glmclf.core.design.arrow import ArrowColumns
 from glmclf.core.design.recoding import RecodedColumns, RecodedMatrix
 from glmclf.core.fit import level_rank
 from glmclf.core.numerics.arrow import BlocksPlusLowRank
-from glmclf.errors import CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
+from glmclf.errors import CollinearityError, CollinearityWarning, EstimationError, InferenceWarning, SeparationWarning
 from glmclf.results.diagnostics import hauck_donner
 from glmclf.results.diagnostics.goodness_of_fit import pattern_numbers
 from glmclf.results.margins.predictors import RegressionPredictors
@@ -1030,3 +1030,18 @@ def test_answers_beside_codings(monkeypatch, code, separated):
         asked["test"] = lambda res: res.t_test("x = 0").tvalue
     for what, question in asked.items():
         np.testing.assert_allclose(question(many), question(dense), rtol=1e-7, err_msg=what)
+
+
+@pytest.mark.parametrize("code", [SUM, "C(id, Helmert)"])
+def test_collinear_columns_beside_codings_are_told_by_level(monkeypatch, code):
+    monkeypatch.setattr(level_rank, "MAX_EXPANDED_ARITHMETIC", 0)
+    t = _table().assign(twice=lambda t: 2.0 * t.x + 1.0, mine=lambda t: np.sqrt(2.0 + t.region))
+    with pytest.warns(CollinearityWarning, match='"twice" = Intercept.*2'):
+        dense, many = pair(monkeypatch, "Logit", f"y ~ x + {code} + twice + mine", t, many=RecodedColumns)
+    check(dense, many)
+    assert list(many.params.index[np.isnan(many.params)]) == ["twice", "mine"]
+    found = many.score_test(t[["z"]])
+    assert found.statistic == pytest.approx(dense.score_test(t[["z"]]).statistic, rel=1e-9)
+    with pytest.raises(CollinearityError, match="'other' is a combination"):
+        many.score_test(t[["region"]].rename(columns={"region": "other"}) ** 2)
+    assert np.isnan(many.hauck_donner["derivative"]["mine"])

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import glmclf
 from glmclf import Logit, MNLogit
-from glmclf.errors import CollinearityWarning, ConvergenceWarning, PerfectSeparationError
+from glmclf.errors import CollinearityWarning, ConvergenceWarning, EstimationError, PerfectSeparationError
 
 # R 4.2.2, glmnet 4.1-6, thresh=1e-20, maxit=1e7, X and y of `many_columns`:
 #   pf <- .5 + (1:60 %% 4)/2; pf[c(1, 7)] <- 0; pf[c(2, 60)] <- Inf; s <- sum(ifelse(is.finite(pf), pf, 1))/60
@@ -266,6 +266,63 @@ def test_a_fold_without_which_free_columns_separate_the_rest(model, options, nam
     with pytest.raises(PerfectSeparationError, match=f"fold a: without it the data are separated by .*\"x\".*{names}"):
         m.fit_regularized_cv("part", **{"alphas": [0.1, 0.01], **options})
     assert np.isfinite(m.fit_regularized_cv("part", alphas=[0.1, 0.01]).deviances).all(axis=None)
+
+
+def with_a_rare_level(level):
+    """The toy data, a level in six rows of fold 3 alone, which have all classes, and the folds."""
+    data, folds = toy(), np.arange(160) % 4
+    data["h"], data["g"], rare = data.g, data.g.to_numpy()[::-1], data.index[folds == 3][:6]
+    data.loc[rare, ["h", "y", "g"]] = [[level, y, g] for y, g in zip(["yes", "no"] * 3, "abcabc", strict=True)]
+    return data, folds
+
+
+FREE = [{"alpha": {"x1": 1.0}}, {"alpha": {"x1": 1.0}, "L1_wt": 1.0}, {"alphas": [0.1, 0.0]}]
+
+
+@pytest.mark.parametrize("options", FREE)
+@pytest.mark.parametrize(
+    ("level", "words"), [("z", '"h[T.z]" = 0 (no row has h = "z")'), ("A", '"h[T.c]" = Intercept - h[T.a] - h[T.b]')]
+)
+@four
+def test_a_fold_without_which_a_free_level_has_no_rows(model, level, words, options):
+    """Its rows counted as of the base level; they are named, also where it is the base level."""
+    data, folds = with_a_rare_level(level)
+    m = make(model, f"{'g' if model == 'MNLogit' else 'y'} ~ x1 + h", data)
+    said = re.escape(f"fold 3: without it there is no estimate for 6 of its 40 rows: in every other row {words}")
+    with pytest.raises(EstimationError, match=said):
+        m.fit_regularized_cv(folds, **{"alphas": [0.1, 0.01], **options})
+
+
+def test_a_fold_without_which_a_level_free_in_one_equation_has_no_rows():
+    data, folds = with_a_rare_level("z")
+    m = make("MNLogit", "g ~ x1 + h", data)
+    alpha = np.ones((len(m.exog_names), 2))
+    alpha[0] = 0.0
+    assert np.isfinite(m.fit_regularized_cv(folds, alphas=[0.1], alpha=alpha).deviances).all(axis=None)
+    alpha[m.exog_names.index("h[T.z]"), 1] = 0.0
+    with pytest.raises(EstimationError, match=r"fold 3: .* 6 of its 40 rows: .*\"h\[T.z\]\" = 0"):
+        m.fit_regularized_cv(folds, alphas=[0.1], alpha=alpha)
+
+
+def test_a_fold_without_which_a_penalised_level_has_no_rows():
+    """Its coefficient is 0 by the penalty: that of the base level."""
+    data, folds = with_a_rare_level("z")
+    found = make("Logit", "y ~ x1 + h", data).fit_regularized_cv(folds, alphas=[0.05, 0.01]).deviances
+    rest, out = data[folds != 3], data[folds == 3].replace({"h": {"z": "a"}})
+    for alpha in (0.05, 0.01):
+        p = make("Logit", "y ~ x1 + h", rest).fit_regularized(alpha).predict(out)
+        expected = -2 * np.mean(np.where(out.y == "yes", np.log(p), np.log1p(-p)))
+        assert found.loc[alpha, 3] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_fold_without_which_one_level_of_many_has_no_rows():
+    """The combination that is the base level is said in words."""
+    level = np.repeat(np.arange(30), 8)
+    data = pd.DataFrame({"x": np.sin(np.arange(240)), "y": np.tile([0, 1], 120), "id": level})
+    m = make("Logit", "y ~ x + C(id)", data)
+    folds = np.where(level == 0, "a", np.tile(["b", "c"], 120))
+    with pytest.raises(EstimationError, match='8 of its 8 rows: .*"C.id..T.29." = Intercept less all other columns'):
+        m.fit_regularized_cv(folds, alphas=[0.1], alpha={"x": 1.0})
 
 
 def test_folds_that_do_not_converge_are_named():

@@ -783,19 +783,6 @@ def test_a_path_that_ends_without_a_penalty(model, L1_wt):
     close(chosen.cv.loc[0.0, ["deviance", "se", "edf"]], cv.loc[0.0, ["deviance", "se", "edf"]], 1e-9)
 
 
-def test_a_fold_without_a_level():
-    """The column of a level that a fold's observations lack is left out of the fit without a penalty."""
-    data = toy().assign(g=lambda t: np.where(np.isin(np.arange(len(t)), [3, 7, 11, 15]), "z", t.g))
-    folds = np.arange(len(data)) % 4
-    assert data.y[data.g == "z"].nunique() == 2
-    cv = make("Logit", "y ~ g", data).fit_regularized_cv(folds, alphas=[0.0]).deviances
-    rest = make("Logit", "y ~ g", data[folds != 3]).fit()
-    out = data[folds == 3].replace({"g": {"z": "a"}})
-    p = rest.predict(out)
-    expected = -2 * np.mean(np.where(out.y == "yes", np.log(p), np.log1p(-p)))
-    assert cv.iloc[0, 3] == pytest.approx(expected, rel=1e-9)
-
-
 @four
 def test_a_start_far_off(model):
     m = model_of(model)

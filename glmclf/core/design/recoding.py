@@ -83,8 +83,7 @@ class CodedGroups:
     places : (g, L) integer ndarray
         Places in X of the columns of each group, the margin first, which are in the basis those of levels.
     table : LevelTable or None
-        The coding; None for deviations from the mean of all levels, of which the first level has
-        no column.
+        The coding; None for deviations from the mean of all levels, of which the first level has no column.
     """
 
     places: ndarray
@@ -94,6 +93,11 @@ class CodedGroups:
     def has_margin(self) -> bool:
         """Whether the first column of each group is its margin, which has one number for all levels."""
         return self.table is None or self.table.has_margin
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether the first column of each group is its vector of numbers itself."""
+        return self.table is None or (self.table.has_margin and bool(self.table.rows[0, 0] == 1.0))
 
     def levels(self, b: ndarray) -> ndarray:
         """Coefficients of the levels, from those of the columns of each group, (g, L, ...)."""
@@ -271,9 +275,7 @@ class LevelRecoding(DesignBasis):
 
     def to_record(self) -> dict[str, Any]:
         """The basis as numbers for a file."""
-        groups = [
-            {"places": g.places, "table": None if g.table is None else g.table.rows} for g in self.groups
-        ]
+        groups = [{"places": g.places, "table": None if g.table is None else g.table.rows} for g in self.groups]
         return {"groups": groups, "order": self.order}
 
     @classmethod
@@ -439,6 +441,17 @@ class RecodedColumns(FactorColumns):
         out = np.empty(self.shape[1])
         out[self.recoding.order] = self.by_level.by_column(values)
         return out
+
+    def ends(self) -> tuple[ndarray, ndarray, ndarray]:
+        """Smallest and largest value of each column, of those that code levels bounds of these, and which hold zeros
+        and ones alone."""
+        X, size = self.numbers, self.largest()
+        numbers = (X.min(axis=0), X.max(axis=0), ((X == 0) | (X == 1)).all(axis=0))
+        low, high, flags = map(self.by_column, numbers)
+        coded = np.zeros(self.shape[1], dtype=bool)
+        for group in self.recoding.groups:
+            coded[group.places[:, int(group.is_of_numbers) :]] = True
+        return np.where(coded, -size, low), np.where(coded, size, high), (flags != 0) & ~coded
 
     def gram(self, w: ndarray) -> ndarray:
         """X' diag(w) X, an array of all pairs of columns."""

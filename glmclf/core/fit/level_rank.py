@@ -63,18 +63,18 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
 def combinations_from(
     basis: LevelRecoding, blocks: Blocks, found: dict[int, dict[int, float]]
 ) -> dict[int, dict[int, float]]:
-    """Dependent columns of blocks, from those that were found among the columns for each level.
+    """Dependent columns of blocks, from those that were found among the columns for each level and others after them.
 
     Raises
     ------
     NotImplementedError
         Columns of the levels are among them, so that all columns have to be asked, and they are too many.
     """
-    last, out = basis.coded.max(), {}
+    last, k, out = basis.coded.max(), len(basis), {}
     for j, terms in found.items():
-        place, b = int(basis.places(np.array([j]))[0]), np.zeros(len(basis))
+        place, b = j if j >= k else int(basis.places(np.array([j]))[0]), np.zeros(max(k, j))
         b[list(terms)] = list(terms.values())
-        b = basis.back(b)
+        b[:k] = basis.back(b[:k])
         if place in basis.coded or (place < last and b[basis.coded].any()):
             break
         least = SMALLEST_TERM * np.abs(b).max(initial=0.0)

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy import ndarray
 
 from glmclf.checks import MAX_NAMES, first_of
+from glmclf.core.design.basis import DesignBasis
 from glmclf.core.design.columns import some_columns
 from glmclf.core.design.product import rotated
 from glmclf.core.design.recoding import recoding_of
@@ -83,17 +84,19 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
     blocks = undecided_rows(res)
     if isinstance(V, BlocksPlusLowRank):
         simple = res._state.estimate.is_finite and not res._state.combinations
-        recoded = recoding_of(res.model._rows.blocks())
-        if simple and recoded is None and likelihood.n_eta == 1:
+        recoded = recoding_of(res.model._rows.blocks()) is not None
+        if simple and not recoded and likelihood.n_eta == 1:
             V = covariance_from_basis(res._state.basis, V)
             out[tested] = level_derivatives(likelihood, blocks, res._state.inner, V, tested, estimate)
             return out
-        if not simple or recoded is None or not expands(res.model._rows.columns()):
+        if not simple or not recoded or not expands(res.model._rows.columns()):
             # of levels beside others that are infinite, or in sum coding of very many, none are told
-            border, k = V.layout.border, len(res.model.exog_names)
-            border = border if recoded is None else border // k * k + recoded.places(border % k)
+            border, basis, k = V.layout.border, res._state.basis, len(res.model.exog_names)
+            border = border // k * k + basis.places(border % k) if isinstance(basis, DesignBasis) else border
             tested = tested[np.isin(tested, border)]
             estimate = res._theta[tested]
+            if not len(tested):
+                return out
     unit = np.zeros((len(tested), len(res._theta)))
     unit[np.arange(len(tested)), tested] = 1.0
     R = res._in_coordinates(unit)[2]

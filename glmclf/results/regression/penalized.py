@@ -84,11 +84,10 @@ class RegularizedResults:
         return self.llf - self._state.penalty.value(self._state.b)
 
     def _repeated(self, model) -> Any:
-        free, k = model._constant_column(), len(model.exog_names)
-        penalized = free is not None and bool(self._state.penalty.alpha[free::k].any())
+        constant, alpha = model._constant_column(), self._state.penalty.alpha.reshape(-1, len(model.exog_names)).T
         return model.fit_regularized(
-            *(self.alpha, self.L1_wt),
-            penalize_intercept=penalized,
+            *(alpha, self.L1_wt),
+            penalize_intercept=constant is not None and bool(alpha[constant].any()),
             **({"symmetric": True} if self.symmetric else {}),
             refit=self.refitted,
             n_threads=1,

@@ -93,6 +93,32 @@ def test_folds_of_a_penalty_learn_from_the_other_folds(right, own):
             assert_allclose(found.deviances.loc[alpha, g], deviance, rtol=1e-5)
 
 
+PENALTIES = [
+    ("Logit", {"z": 0.3}, 0.0),
+    ("Logit", {"x": np.inf}, 0.5),
+    ("Probit", {"x": np.inf, "z": 0.05}, 1.0),
+    ("Logit", {"qcut(x, 3)": 0.1, "z": 0.01}, 0.0),
+    ("MNLogit", {"z": 0.1}, 0.0),
+    ("MNLogit", [[0, 0], [0.3, 0], [0.1, 0.3]], 0.5),
+]
+
+
+@pytest.mark.parametrize("model, alpha, L1_wt", PENALTIES)
+def test_cross_validation_repeats_the_penalty_of_each_coefficient(model, alpha, L1_wt):
+    """Free coefficients stay free, and those left out stay out."""
+    response, right = "c" if model == "MNLogit" else "y", "qcut(x, 3) + z" if "qcut(x, 3)" in alpha else "x + z"
+    make = getattr(glmclf, model).from_formula
+    found = make(f"{response} ~ {right}", DF).fit_regularized(alpha, L1_wt).validate("cv", seed=1, folds=6, groups="g")
+    right = right.replace("3)", "3, outside='extend')")
+    alpha = {k.replace("3)", "3, outside='extend')"): v for k, v in alpha.items()} if "z" in alpha else alpha
+    by_hand = 0.0
+    for g in range(6):
+        res = make(f"{response} ~ {right}", DF[DF.g != g]).fit_regularized(alpha, L1_wt)
+        by_hand += joint(res, DF[DF.g == g], response).sum()
+    assert found.failures == {}
+    assert_allclose(found["log score"], -by_hand / len(DF), rtol=1e-6)
+
+
 def test_a_formula_without_memory_is_not_read_again(monkeypatch):
     from glmclf.data.reading.relearn import Learner
 
