@@ -9,8 +9,9 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
-from glmclf.core.design.columns import beside
+from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.design.recoding import LevelRecoding, recoding_of
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.rank import (
     FEW_ROUNDINGS,
     MAX_ROUNDED_REST,
@@ -57,7 +58,12 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     more = [i for i, a in enumerate(blocks.arrays) if i and hasattr(a, "block_size")]
     if more:
         blocks = blocks.map(lambda X, *rest: (beside(X, np.column_stack([rest[i - 1].toarray() for i in more])),))
-    return level_dependencies(blocks)
+    found = level_dependencies(blocks)
+    if not found:
+        return {}
+    left = Coordinates(blocks.arrays[0].shape[1], 1).without(found)
+    rest = dependencies_in(blocks.map(lambda X, *rest: (some_columns(X, left.columns),)))
+    return {j: dict(terms) for j, terms in left.without(rest).omitted.items()}
 
 
 def combinations_from(
