@@ -327,7 +327,7 @@ def _rays(told: ToldRows) -> Rays:
     rays = sparse.csc_array(sparse.hstack(parts, format="csc"))
     rays.eliminate_zeros()
     found = Rays(rays, side[order], outcome[order], told.depth[side[order], outcome[order]])
-    return found.take(np.sort(pivots(rays)[1]))
+    return found.take(np.sort(pivots(rays, np.isinf(found.depth))[1]))  # those that decide rows may be edges
 
 
 def _facets(told: ToldRows, rays: Rays) -> Any:
