@@ -570,6 +570,10 @@ def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
     monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
     with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
         res.anova(1, "wald")
+    monkeypatch.setattr("glmclf.models.constrained.MAX_DENSE_BYTES", 8 * 10**2)
+    for ask in (lambda: res.model.fit_constrained("x = 1"), lambda: res.score_bootstrap_test("x = 0", groups="day")):
+        with pytest.raises(NotImplementedError, match="15 parameters under linear constraints .* I.x . z."):
+            ask()
     monkeypatch.setattr("glmclf.inference.covariance.types.MAX_EXPANDED_SCORES", 10)
     with pytest.raises(NotImplementedError, match="as a factor has many levels, takes scores of all rows"):
         res.with_cov("HAC")

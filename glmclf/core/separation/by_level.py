@@ -29,7 +29,8 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     """Outcomes of rows that directions of the levels' own slopes and intercepts rule out, and the cone of these.
 
     None where no level has any, there are no slopes by level in memory, or the directions take too much of it. Levels
-    are asked whose information has vanished at theta, where a fit stopped or far along some directions.
+    are asked whose information has vanished at theta, where a fit stopped or far along some directions, and one whose
+    columns are those of the border less the other levels'.
     """
     X = None if objective.blocks.streamed else of_levels(objective.blocks)
     if X is None or not X.slots_of_numbers or not np.isfinite(theta).all():
