@@ -145,6 +145,7 @@ def test_numbers_of_other_types(kind):
     a, b = (NaiveBayes(Y, sparse.csr_array(A), **options).fit() for A in (X, X.astype(float)))
     np.testing.assert_array_equal(a.params, b.params)
     np.testing.assert_array_equal(a.predict(), b.predict())
+    close(a.leave_one_out(), b.leave_one_out())
     assert X.dtype == kind
 
 

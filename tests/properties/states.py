@@ -60,22 +60,34 @@ def _clustered(m: Any) -> Any:
     return m.fit(cov_type="cluster", cov_kwds={"groups": "c"})
 
 
+def _hc3(m: Any) -> Any:
+    return m.fit(cov_type="HC3")
+
+
+MANY = ("many levels", "many levels, loaded", "many levels, in parts")
+
 #: name -> (fit, laws that it is asked under)
 STATES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "separated": (_of("Logit", "q ~ x + z + g"), ("reversed", "repeated")),
+    "separated": (_of("Logit", "q ~ x + z + g"), ("reversed", "repeated", "many levels")),
     "all separated": (_of("Probit", "perfect ~ x + z", _clustered), ("reversed", "loaded")),
     "separated classes": (_of("MNLogit", "k3 ~ x + z + g"), ("reversed",)),
-    "two separated classes": (_of("MNLogit", "q2 ~ x + g"), ("repeated",)),
+    "two separated classes": (_of("MNLogit", "q2 ~ x + g"), ("repeated", "many levels")),
     "clustered": (_of("CLogLog", "y ~ x + z", _clustered), ("scaled",)),
     "offset and collinear": (_of("Logit", "y ~ x + z + twice", offset="o"), ("without rows",)),
-    "weights": (_of("Logit", "q ~ x + g", weights="w"), ("raising",)),
-    "counts": (_of("CLogLog", "won + lost ~ x + g"), ("loaded",)),
-    "firth": (_of("Probit", "q ~ x + g", lambda m: m.fit(bias_reduction="firth")), ("repeated",)),
+    "weights": (_of("Logit", "q ~ x + g", weights="w"), ("raising", "many levels")),
+    "counts": (_of("CLogLog", "won + lost ~ x + g"), ("loaded", "many levels")),
+    "firth": (_of("Probit", "q ~ x + g", lambda m: m.fit(bias_reduction="firth")), ("repeated", "many levels")),
     "median": (_of("Logit", "q ~ x + g", lambda m: m.fit(bias_reduction="median")), ("reversed",)),
-    "ridge": (_of("Logit", "y ~ x + g", lambda m: m.fit_regularized(0.1)), ("loaded",)),
+    "ridge": (_of("Logit", "y ~ x + g", lambda m: m.fit_regularized(0.1)), ("loaded", "many levels")),
     "refit": (_of("MNLogit", "two ~ x + z", lambda m: m.fit_regularized(0.05, L1_wt=1.0, refit=True)), ("reversed",)),
     "constrained": (_of("Logit", "y ~ x + z", lambda m: m.fit_constrained("x = z")), ("repeated",)),
-    "fixed": (_of("Probit", "y ~ x + z + g", lambda m: m.fit_constrained("g[T.c] = 0")), ("reversed",)),
+    "fixed": (_of("Probit", "y ~ x + z + g", lambda m: m.fit_constrained("g[T.c] = 0")), ("reversed", "many levels")),
+    "decided base": (_of("Logit", "q ~ x + z + C(g, Treatment('b'))", _clustered, offset="o"), MANY[:1]),
+    "classes of a factor": (_of("MNLogit", "k ~ x + g", _clustered, weights="w"), MANY[:2]),
+    "slopes by level": (_of("Probit", "y ~ 0 + g + x:g", _hc3, freq_weights="f"), MANY[:2]),
+    "slopes of classes": (_of("MNLogit", "c1 + c2 + c3 ~ x * g"), MANY[2:]),
+    "far and collinear": (_of("CLogLog", "y ~ I(x + 1e6) + twice + x + g", _clustered), MANY[:1]),
+    "deviations": (_of("Logit", "q ~ x + z + C(g, Sum)", _hc3), MANY[::2]),
     "LDA": (_of("LDA", "k ~ x + z"), ("in parts",)),
     "NaiveBayes": (_of("NaiveBayes", "k3 ~ x + g", smoothing=1.0), ("repeated",)),
 }

@@ -104,3 +104,4 @@ def test_other_families_in_single_precision(family):
     assert_allclose(fits[0].llf, fits[1].llf, rtol=1e-12)
     assert_allclose(fits[0].discriminant.params, fits[1].discriminant.params, rtol=1e-9, atol=1e-12)
     assert_allclose(fits[0].predict(X), fits[1].predict(X.astype(np.float64)), rtol=1e-9)
+    assert_allclose(fits[0].leave_one_out(), fits[1].leave_one_out(), rtol=1e-9)

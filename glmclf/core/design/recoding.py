@@ -25,6 +25,7 @@ from glmclf.core.design.factor import FactorColumns, SubtermColumns, cut
 from glmclf.core.numerics.arrow import ArrowLayout, BlocksPlusLowRank, SymmetricMatrix, check_dense
 
 MAX_CONDITION = 1e8  # of a table of levels, its columns of length one, above which its inverse loses half of its digits
+RIGHT_ANGLES = 1e-12  # error of the transpose as an inverse, up to which columns of length one are at right angles
 MAX_ROWS_ENTRIES = 2**22  # of combinations of all parameters that are made at once
 
 
@@ -46,11 +47,14 @@ class LevelTable:
         """Inverse of the table; None where it has none that keeps most of its digits."""
         if not self._size.all():
             return None
-        try:
-            inverse = np.linalg.inv(self.rows / self._size)
-        except np.linalg.LinAlgError:
-            return None
-        condition = np.linalg.norm(self.rows / self._size, 1) * np.linalg.norm(inverse, 1)
+        rows = self.rows / self._size
+        inverse, v = rows.T, np.random.default_rng(0).normal(size=(len(rows), 3))
+        if np.abs(inverse @ (rows @ v) - v).max() > RIGHT_ANGLES:
+            try:
+                inverse = np.linalg.inv(rows)
+            except np.linalg.LinAlgError:
+                return None
+        condition = np.linalg.norm(rows, 1) * np.linalg.norm(inverse, 1)
         return inverse / self._size[:, None] if condition < MAX_CONDITION else None
 
     @cached_property

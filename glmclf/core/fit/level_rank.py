@@ -9,8 +9,9 @@ from numpy import ndarray
 from scipy.linalg import solve_triangular
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
-from glmclf.core.design.columns import beside
+from glmclf.core.design.columns import beside, some_columns
 from glmclf.core.design.recoding import LevelRecoding, recoding_of
+from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.fit.rank import (
     FEW_ROUNDINGS,
     MAX_ROUNDED_REST,
@@ -25,7 +26,6 @@ from glmclf.core.rows.blocks import Blocks
 
 ROUNDED_REST = 64 * np.finfo(float).eps  # share of the terms of a difference up to which it is rounding
 MAX_EXPANDED_ARITHMETIC = 5e9  # rows times squared columns up to which the rank is told by all columns
-ARRAYS_OF_A_BASIS = 4  # of all pairs of columns that are held at once where a basis is made of them
 SMALLEST_TERM = 1e-9  # share of the largest term of a combination below which one is none
 LEAST_SQUARES_STEPS = 3  # passes after which coefficients of least squares have all their digits
 
@@ -47,24 +47,6 @@ def expands(blocks: Blocks) -> bool:
     return n * k * k <= MAX_EXPANDED_ARITHMETIC or (of_levels(blocks) is None and recoding_of(blocks) is None)
 
 
-def check_expanded(blocks: Blocks) -> None:
-    """Refuse to make the triangular basis of all columns of a design whose factor has many levels.
-
-    Raises
-    ------
-    NotImplementedError
-        The arrays of all pairs of columns, of which several are held at once, would take gigabytes.
-    """
-    k = blocks.arrays[0].shape[1] if not blocks.streamed else blocks.few()[0].shape[1]
-    size = 8 * ARRAYS_OF_A_BASIS * k * k
-    if size > MAX_DENSE_BYTES and of_levels(blocks) is not None:
-        raise NotImplementedError(
-            f"rows of {k:,} columns have too few digits, once separated ones are set aside, for a fit level by level, "
-            f"and a basis of all columns would take {1e-9 * size:.1f} GB: leave out levels of a few rows or columns "
-            'that are nearly combinations of others, or use bias_reduction="firth"'
-        )
-
-
 def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     """Dependencies of columns whose own rounding counts, too."""
     if expands(blocks):
@@ -76,7 +58,12 @@ def dependencies_in(blocks: Blocks) -> dict[int, dict[int, float]]:
     more = [i for i, a in enumerate(blocks.arrays) if i and hasattr(a, "block_size")]
     if more:
         blocks = blocks.map(lambda X, *rest: (beside(X, np.column_stack([rest[i - 1].toarray() for i in more])),))
-    return level_dependencies(blocks)
+    found = level_dependencies(blocks)
+    if not found:
+        return {}
+    left = Coordinates(blocks.arrays[0].shape[1], 1).without(found)
+    rest = dependencies_in(blocks.map(lambda X, *rest: (some_columns(X, left.columns),)))
+    return {j: dict(terms) for j, terms in left.without(rest).omitted.items()}
 
 
 def combinations_from(

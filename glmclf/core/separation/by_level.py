@@ -22,7 +22,6 @@ from glmclf.core.separation import outcomes
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column
 
-GLANCE_LEVELS = 256  # levels of which a row shows of most columns of the border that they are not those of a slot
 MAX_SHARE_OF_INFORMATION = 1e-3  # left of a level's information where its rows may be told apart
 
 
@@ -65,31 +64,26 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
 def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, dict[int, ndarray]]:
     """Slots that a level lacks, as the base level does, and which a column of the border less those of all other levels
     makes: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
-    layout, some = X.layout, starts[:-1] < starts[1:]
+    layout = X.layout
     found: dict[int, dict[int, ndarray]] = {}
-    heads = order[starts[:-1][some]][:GLANCE_LEVELS]
-    border = X.border[heads].toarray()
     for s in range(len(X.slots)):
-        numbers = X.slot_numbers(s)
-        for j in layout.border[(border == numbers[heads][:, None]).all(axis=0)]:
-            way = np.zeros(layout.size)
-            way[j] = 1.0
-            if not np.array_equal(X @ way, numbers):
-                continue
-            way[layout.slots[layout.there[:, s], s]] = -1.0
-            lack = []
-            for level in np.flatnonzero(~layout.there[:, s] & some).tolist():
-                rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
-                columns = np.array([X.slot_numbers(t)[rows] for t in slots.tolist()]).reshape(-1, len(rows)).T
-                mine = numbers[rows]
-                b = np.linalg.lstsq(columns, mine)[0]
-                if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():
-                    lack.append(level)
-                else:  # its own columns make the one that it lacks, which was left out as collinear
-                    way[layout.slots[level, slots]] -= b
-            if len(lack) == 1:
-                found.setdefault(lack[0], {})[s] = way
-                break
+        like, numbers = X.column_like(s), X.slot_numbers(s)
+        if like is None:
+            continue
+        way = np.zeros(layout.size)
+        way[like], way[layout.slots[layout.there[:, s], s]] = 1.0, -1.0
+        lack = []
+        for level in np.flatnonzero(~layout.there[:, s] & (starts[:-1] < starts[1:])).tolist():
+            rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
+            columns = np.array([X.slot_numbers(t)[rows] for t in slots.tolist()]).reshape(-1, len(rows)).T
+            mine = numbers[rows]
+            b = np.linalg.lstsq(columns, mine)[0]
+            if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():
+                lack.append(level)
+            else:  # its own columns make the one that it lacks, which was left out as collinear
+                way[layout.slots[level, slots]] -= b
+        if len(lack) == 1:
+            found.setdefault(lack[0], {})[s] = way
     return found
 
 

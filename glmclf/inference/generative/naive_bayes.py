@@ -289,6 +289,7 @@ def log_joint_without(
     total = np.tile(fit.log_priors, (len(y), 1))
     rows = np.arange(len(y))
     for f, s, v in zip(fit.features, fit.statistics, values):
+        v = v.astype(float, copy=False) if v.dtype.kind == "f" else v
         with np.errstate(all="ignore"):
             if isinstance(f.family, GaussianFamily) and f.family.pooled:
                 total += _pooled_without(f, s, v, y, removed)

@@ -94,6 +94,8 @@ def derivatives_of(res: Any, tested: ndarray) -> ndarray:
             border, basis, k = V.layout.border, res._state.basis, len(res.model.exog_names)
             border = border // k * k + basis.places(border % k) if isinstance(basis, DesignBasis) else border
             tested = tested[np.isin(tested, border)]
+            if not len(tested):
+                return out
             estimate = res._theta[tested]
             if not len(tested):
                 return out
