@@ -18,6 +18,7 @@ from glmclf.core.fit.information import well_conditioned
 from glmclf.core.fit.offsets import centred
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.likelihood.objective import CholeskyFactor
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.core.rows.asked import named
 from glmclf.errors import CollinearityError, EstimationError, InferenceWarning, PerfectSeparationError, warn
 from glmclf.inference.covariance.types import MODEL_BASED, REFITS, Covariance
@@ -82,7 +83,7 @@ class ConstrainedFits(Generic[Fitted]):
         PerfectSeparationError
             The constrained estimate is infinite. Constraints can also make an infinite estimate finite.
         NotImplementedError
-            method="sgd", covariances by refitting.
+            method="sgd", covariances by refitting, more than 16,384 parameters.
 
         Warns
         -----
@@ -123,6 +124,13 @@ def _fit_constrained(model, hypothesis, start_params, method, maxiter, tol, cov_
     model._check_covariance(cov_type)
     keywords = model._cov_keywords(cov_type, cov_kwds)
     _refuse_refits(cov_type)
+    p = len(model._param_names)
+    if 8 * p * p > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"an estimate of {p:,} parameters under linear constraints forms arrays of all pairs of them, "
+            f"{8e-9 * p * p:.1f} GB each: write the constraints into the formula, I(x + z) for equal coefficients and "
+            "offset= for known ones; score_bootstrap_test() has impose_null=False"
+        )
     check_options(maxiter, tol, n_threads)
     if start_params is not None and not np.isfinite(model._flat(start_params)).all():
         raise ValueError(f"start_params must be finite numbers; found {model._flat(start_params)}")

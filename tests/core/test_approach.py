@@ -260,6 +260,19 @@ def test_what_does_not_go_this_way(dear):
         estimate("irls", objective_of(X, *data[1:]), usual(data[1]))
 
 
+def test_a_start_whose_far_rows_are_wrong_is_none():
+    """Regressors of heavy tails: the maximum of a part of the rows makes the log-likelihood of others -1e200."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([np.ones(20_000), rng.standard_cauchy((20_000, 39))])
+    y = rng.integers(0, 2, len(X)).astype(float)
+    objective = Objective(Binomial(LINKS["cloglog"]), Blocks(Dense(np.asfortranarray(X)), y, None, None, None))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = estimate("irls", objective, np.zeros(40))
+    e = objective(found.theta, False)
+    assert found.fit.converged and e.score @ e.factor.solve(e.score) < 1e-15
+    assert e.value >= objective(np.zeros(40)).value
+
+
 def test_a_separated_response(dear):
     """The information vanishes on the way, which is what tells."""
     dear(PART_ROWS_PER_PARAMETER=(20, 20), MIN_ROWS_PER_PARAMETER_FOR_METRIC=10)

@@ -14,7 +14,7 @@ from glmclf.core.likelihood.pointwise import Binomial, Multinomial
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import counting, outcomes, search
 from glmclf.core.separation.simplicial import SimplicialCone
-from glmclf.errors import EstimationError, PerfectSeparationError, SeparationWarning
+from glmclf.errors import CollinearityWarning, EstimationError, PerfectSeparationError, SeparationWarning
 from glmclf.models import base
 
 LINKS = [LogitLink(), ProbitLink(), CLogLogLink()]
@@ -102,6 +102,27 @@ def test_what_is_counted_is_what_programs_find(several):
     assert proven > 25 and told > proven
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("base", [False, True])
+@pytest.mark.parametrize("K", [2, 3])
+def test_levels_of_one_outcome_each_are_counted(K, base):
+    """Where they decide every row, the constant is no direction of its own beside that of the base level."""
+    for seed in range(12):
+        generator = np.random.default_rng([seed, K])
+        L = int(generator.integers(K, 12))
+        codes = np.r_[np.arange(L), generator.integers(0, L, int(generator.integers(0, 12)))]
+        X, y = indicators(codes, base), np.r_[np.arange(K), generator.integers(0, K, L - K)][codes]
+        X = (np.column_stack([np.ones(len(X)), X]) if base else X) * generator.choice([1.0, -1.0, 3.0], L)
+        several, y = (True, y) if K > 2 else (False, y.astype(float))
+        blocks = Blocks(Dense(np.asfortranarray(X)), y, None, None, None)
+        objective = MultinomialObjective(Multinomial(K), blocks) if several else Objective(Binomial(LINKS[0]), blocks)
+        cone, counted = outcomes.find_cone(objective)[0], counting.count(objective)
+        assert counted.gone.sum() == len(X) * (K - 1) and counted.cone.complete
+        np.testing.assert_array_equal(counted.cone.signs, cone.signs, f"{seed}")
+        R = generator.integers(-1, 2, (20, len(cone.signs))).astype(float)
+        np.testing.assert_array_equal(counted.cone.sign_of(R), cone.sign_of(R), f"{seed}")
+
+
 # ------------------------------------------------------------------------------------------------------------- fits
 def many_levels(seed, several):
     """A table of 30 levels, some of them separated, the base level too where the seed has it."""
@@ -181,6 +202,25 @@ def test_levels_are_counted_over_parts(model):
     for name in ("params", "bse", "llf"):
         np.testing.assert_allclose(getattr(streamed, name), getattr(whole, name), rtol=1e-8, atol=1e-10, err_msg=name)
     assert str(glmclf.detect_separation("y ~ x + level", parts, model=model.lower())) == str(whole.separation)
+
+
+@pytest.mark.parametrize("response, model", [("y", "Logit"), ("c", "MNLogit")])
+def test_a_level_for_each_row(response, model, monkeypatch):
+    """A number of the row taken for a factor: logits are infinite, and so are their differences from the first row's,
+    of no sign where both rows are alike."""
+    monkeypatch.setattr(outcomes, "find_cone", lambda *args: 1 / 0)
+    i = np.arange(400)
+    table = pd.DataFrame({"id": i, "x": np.sin(i), "y": i * i % 7 % 2, "c": np.array(list("abc"))[i * i % 7 % 3]})
+    with pytest.warns((SeparationWarning, CollinearityWarning)):
+        res = getattr(glmclf, model).from_formula(f"{response} ~ x + C(id)", table).fit()
+    assert res.separation.kind == "complete"
+    params = np.asarray(res.params).reshape(len(res.model.exog_names), -1)
+    levels = [name.startswith("C(id)") for name in res.model.exog_names]
+    shown, first = table[response].to_numpy(), table[response].min()
+    for j, level in enumerate("bc" if model == "MNLogit" else [1]):
+        logit = np.select([shown == level, shown == first], [1.0, -1.0], np.nan)
+        off = logit[1:] - logit[0]  # 0 of two rows that are both ahead, however far
+        np.testing.assert_array_equal(params[levels, j], np.select([off > 0, off < 0], [np.inf, -np.inf], np.nan))
 
 
 def test_programs_of_gigabytes_are_refused(monkeypatch):

@@ -570,6 +570,10 @@ def test_tables_of_all_pairs_of_levels_are_refused(monkeypatch):
     monkeypatch.setattr("glmclf.results.regression.anova.MAX_DENSE_BYTES", 8 * 10**2)
     with pytest.raises(NotImplementedError, match="all pairs of 15 columns, .* use wald_test_terms"):
         res.anova(1, "wald")
+    monkeypatch.setattr("glmclf.models.constrained.MAX_DENSE_BYTES", 8 * 10**2)
+    for ask in (lambda: res.model.fit_constrained("x = 1"), lambda: res.score_bootstrap_test("x = 0", groups="day")):
+        with pytest.raises(NotImplementedError, match="15 parameters under linear constraints .* I.x . z."):
+            ask()
     monkeypatch.setattr("glmclf.inference.covariance.types.MAX_EXPANDED_SCORES", 10)
     with pytest.raises(NotImplementedError, match="as a factor has many levels, takes scores of all rows"):
         res.with_cov("HAC")
@@ -684,6 +688,19 @@ def test_separated_levels_beside_a_large_column(monkeypatch, model, tmp_path):
 
 
 @pytest.mark.parametrize("model", ["Logit", "MNLogit"])
+def test_predictions_beside_a_large_column_and_a_separated_base_level(monkeypatch, model):
+    """Another level stands for the base in the fit, and its means are those of its own columns."""
+    t = _with_far(1e6, False)
+    t.loc[t.id == "f00", ["y", "k"]] = 1, "yes"
+    left = "k" if model == "MNLogit" else "y"
+    with pytest.warns(SeparationWarning):
+        near, far = _far_and_near(monkeypatch, model, left + " ~ g * id + {x}", {}, {}, t)
+    for which in ("mean", "linear"):
+        a, b = (r.get_prediction(t, which=which).summary_frame().select_dtypes(float) for r in (near, far))
+        np.testing.assert_allclose(b, a, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", ["Logit", "MNLogit"])
 def test_answers_beside_a_large_column(monkeypatch, model):
     t = _with_far(1e5, False)
     left = "k" if model == "MNLogit" else "y"
@@ -730,9 +747,9 @@ SLOPES = [
 @pytest.mark.parametrize("alike", [False, True])
 @pytest.mark.parametrize("model, formula, given", SLOPES)
 def test_slopes_that_separate_the_rows_of_their_level(monkeypatch, model, formula, given, alike):
-    """Found level by level, beside levels of one outcome: no search that would expand all columns."""
+    """Found level by level, the base level and levels of one outcome among them: nothing expands all columns."""
     t = _table().copy()
-    for level in ("f03", "f08"):
+    for level in ("f00", "f03", "f08"):
         high = t.x[t.id == level] > t.x[t.id == level].median()
         t.loc[t.id == level, "y"] = high.astype(int)
         t.loc[t.id == level, "k"] = np.where(high, "yes", np.where(t.z[t.id == level] > 2, "no", "other"))
@@ -744,6 +761,7 @@ def test_slopes_that_separate_the_rows_of_their_level(monkeypatch, model, formul
         m = getattr(glmclf, model).from_formula(formula, t, **given)
         if few == 5:
             monkeypatch.setattr("glmclf.core.separation.outcomes.MAX_NUMBERS_OF_PROGRAMS", 200)  # of a level alone
+            monkeypatch.setattr(level_rank, "MAX_EXPANDED_ARITHMETIC", 0)
         with pytest.warns(SeparationWarning):
             fits.append(m.fit())
     assert isinstance(fits[1].model._rows.X, ArrowColumns)

@@ -80,6 +80,7 @@ QUESTIONS = {
     "vif by column": lambda res: res.vif(by="column"),
     "vif of the design": lambda res: res.vif(of="design"),
     "components": lambda res: res.components(),
+    "inverse": lambda res: res.inverse_predict(0.4, "x"),
     "moments": lambda res: res.gof_test().drop(index=["Pearson", "deviance"]).filter(regex="^(?!information)", axis=0),
     "information": lambda res: res.information_matrix_test(diagonal=True),
     **{f"anova {n} {t}": lambda res, n=n, t=t: res.anova(n, t) for n in (1, 3) for t in ("LR", "wald", "score")},

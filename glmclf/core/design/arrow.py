@@ -218,6 +218,16 @@ class ArrowColumns(FactorColumns):
         """Place of a column of ones; None without such."""
         return int(self.layout.border[self._constants[0]]) if self._constants else None
 
+    def column_like(self, i: int) -> int | None:
+        """Place of a column of the border that has the numbers of a slot in every row; None without such."""
+        numbers = self.slots[i].numbers
+        if numbers is None:
+            return self.constant_column
+        for part in self._border_parts:
+            if part.codes is None and part.numbers is not None and np.array_equal(part.numbers, numbers):
+                return int(self.layout.border[part.at[0]])
+        return None
+
     @property
     def intercepts(self) -> ndarray:
         """Place of each level's intercept, (L,); -1 where it has none."""

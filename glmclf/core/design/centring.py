@@ -133,11 +133,10 @@ class LevelCentring(DesignBasis):
         if constant is not None:
             border += self.N[[constant]][:, layout.border].toarray()
         for s, places in enumerate(layout.slots.T):
-            mine = here[places[here] >= 0]
+            mine, there = here[places[here] >= 0], np.flatnonzero(places >= 0)
             levels[mine, s] = self._entries(own[mine], places[mine])
-            bare = np.flatnonzero((own < 0) & (places >= 0))
-            if constant is not None:
-                levels[bare, s] = self._entries(np.full(len(bare), constant), places[bare])
+            if constant is not None:  # of the level without its own in the fit, which here may have one
+                levels[there, s] += self._entries(np.full(len(there), constant), places[there])
         return X.less(border, levels)
 
     def to_record(self) -> dict[str, Any]:

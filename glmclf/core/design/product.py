@@ -43,8 +43,8 @@ class Product:
         return (dense_rows if isinstance(self.X, Dense) else expanded_rows)(self.shape[1])
 
     def __getitem__(self, rows) -> Dense:
-        """Some rows, ready for arithmetic; those of a small array in memory are kept."""
-        few = self.exact and isinstance(self.X, Dense) and self.shape[0] * self.shape[1] <= MAX_KEPT_ENTRIES
+        """Some rows, ready for arithmetic; those of a small design are kept."""
+        few = self.exact and self.shape[0] * self.shape[1] <= MAX_KEPT_ENTRIES
         key = (rows.start, rows.stop, rows.step) if few and isinstance(rows, slice) else None
         if key is not None and key in self._made:
             return self._made[key]

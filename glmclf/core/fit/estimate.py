@@ -341,7 +341,10 @@ def _estimate(
     reference, usual = None, start
     if warm and method == "irls" and not refine and (near := warm_start(objective, start, **options)) is not None:
         found = _finish(near, objective, **options)
-        if found.vanished or found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+        if found.fit.evaluation.well_conditioned(objective.blocks.arrays[0].least_rcond):
+            return found
+        # towards infinity the log-likelihood rises; where far rows, few of them in the part, lowered it is no end
+        if found.vanished and found.fit.evaluation.value >= objective.gradient(start).value:
             return found
     if method in ("irls", "newton"):
         options = {"enough": separation_loglik(objective, len(start)), **options}

@@ -13,7 +13,7 @@ import numpy as np
 from numpy import ndarray
 from scipy import sparse
 
-from glmclf.core.design.arrow import of_levels
+from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.dense import Dense
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
@@ -29,7 +29,8 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     """Outcomes of rows that directions of the levels' own slopes and intercepts rule out, and the cone of these.
 
     None where no level has any, there are no slopes by level in memory, or the directions take too much of it. Levels
-    are asked whose information has vanished at theta, where a fit stopped or far along some directions.
+    are asked whose information has vanished at theta, where a fit stopped or far along some directions, and one whose
+    columns are those of the border less the other levels'.
     """
     X = None if objective.blocks.streamed else of_levels(objective.blocks)
     if X is None or not X.slots_of_numbers or not np.isfinite(theta).all():
@@ -38,23 +39,26 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     _, y, m, *_ = objective.blocks.arrays
     order = np.argsort(X.codes, kind="stable")
     starts = np.searchsorted(X.codes[order], np.arange(len(X.layout.slots) + 1))
-    gone, cones, numbers = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], 0
-    for level in _vanished(objective, theta):
+    gone, cones, numbers, lacking = np.zeros((X.shape[0], q + 1), dtype=bool), [], 0, _lacking(X, np.diff(starts))
+    for level in sorted({*_vanished(objective, theta).tolist(), *(level for level, _ in lacking)}):
         rows = order[starts[level] : starts[level + 1]]
-        slots = np.flatnonzero(X.layout.there[level])
-        numbers_of = (X.slots[s].numbers for s in slots)
-        columns = np.column_stack([np.ones(len(rows)) if a is None else a[rows] for a in numbers_of])
+        slots = [s for s in range(len(X.slots)) if X.layout.there[level, s] or (level, s) in lacking]
+        columns = np.column_stack([X.slot_numbers(s)[rows] for s in slots])
         own = _rows_of(objective, rows, columns)
         cone, constraints = outcomes.find_cone(own)
         if cone is None:
             continue
         gone[rows] = outcomes.ruled_out(own, cone, constraints)
-        places = (np.arange(q)[:, None] * k + X.layout.slots[level, slots]).ravel()
         numbers += k * q * cone.basis.shape[1]
         if 8 * numbers > MAX_BYTES_OF_CONES:
             return None
-        basis = np.zeros((k * q, cone.basis.shape[1]))
-        basis[places] = cone.basis
+        D = np.zeros((k, len(slots)))
+        for i, s in enumerate(slots):
+            if X.layout.there[level, s]:
+                D[X.layout.slots[level, s], i] = 1.0
+            else:
+                D[lacking[level, s], i], D[X.layout.slots[X.layout.there[:, s], s], i] = 1.0, -1.0
+        basis = np.concatenate([D @ part for part in np.split(cone.basis, q)])
         cones.append(replace(cone, basis=basis, decided=np.zeros(0, dtype=bool), M=None))
     if not cones:
         return None
@@ -62,6 +66,18 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
     none = SimplicialCone(sparse.csc_array((k * q, 0)), complete, 1.0 / np.where(largest > 0, largest, 1.0))
     return gone, ProductCone(none, tuple(cones))
+
+
+def _lacking(X: ArrowColumns, counts: ndarray) -> dict[tuple[int, int], int]:
+    """Map from the level of factor and slot to the place of the column of the border that has the slot's numbers, where
+    this level alone has no column in the slot, as a base level: that less the columns of all others is its own."""
+    found = {}
+    for s in range(len(X.slots)):
+        without = np.flatnonzero(~X.layout.there[:, s] & (counts > 0))
+        like = X.column_like(s)
+        if len(without) == 1 and like is not None:
+            found[int(without[0]), s] = like
+    return found
 
 
 def _rows_of(objective: Objective, rows: ndarray, columns: ndarray) -> Objective:

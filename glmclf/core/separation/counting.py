@@ -39,6 +39,7 @@ from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone, d
 from glmclf.core.separation.limit import LimitEstimate, limit_estimate
 from glmclf.core.separation.outcomes import seen_outcomes
 from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column, pivots
+from glmclf.errors import SearchTooLargeError
 
 GLANCE_ROWS = 64  # rows that show of most columns that they have both signs
 FAR = 50.0  # steps along a direction after which no row has another outcome to more than 1e-20
@@ -134,7 +135,7 @@ def _with_rest(objective: Objective, gone: Any, cone: Any, start: ndarray | None
         return CountedRows(gone, None, estimate("irls", objective, theta, warm=False, enough=enough).theta)
     try:
         rest = limit_estimate("irls", objective, cone, None, theta, gone, enough=enough)
-    except RankDeficiency:  # rows that are decided were all that told columns apart
+    except (RankDeficiency, SearchTooLargeError):  # rows that are decided were all that told columns apart
         return CountedRows(gone, None, theta + FAR * cone.direction)
     near = _far(objective, from_basis(rest.basis, rest.fit.theta), cone.direction)
     return CountedRows(gone, cone if _proves(rest) else None, near, rest.fit.iterations)
@@ -326,7 +327,7 @@ def _rays(told: ToldRows) -> Rays:
     rays = sparse.csc_array(sparse.hstack(parts, format="csc"))
     rays.eliminate_zeros()
     found = Rays(rays, side[order], outcome[order], told.depth[side[order], outcome[order]])
-    return found.take(np.sort(pivots(rays)[1]))
+    return found.take(np.sort(pivots(rays, np.isinf(found.depth))[1]))  # those that decide rows may be edges
 
 
 def _facets(told: ToldRows, rays: Rays) -> Any:

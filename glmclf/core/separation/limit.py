@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from scipy import sparse
 from scipy.linalg import qr, rq
 
 from glmclf.core.design.arrow import of_levels
@@ -24,6 +25,7 @@ from glmclf.core.design.recoding import recoding_of
 from glmclf.core.fit.coordinates import Coordinates, composed, from_basis, into_basis, placed, rows_from_basis, wide
 from glmclf.core.fit.estimate import Estimate, RankDeficiency, at_infinity, estimate, reported_from
 from glmclf.core.fit.information import information_vanished, loses_digits
+from glmclf.core.fit.level_rank import expands
 from glmclf.core.fit.rank import dependencies, roundings, triangular_factor
 from glmclf.core.fit.restricted import Restricted, Selected, Within
 from glmclf.core.fit.solvers import solve
@@ -34,6 +36,8 @@ from glmclf.core.numerics.double_double import product
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.rows.streamed import Elsewhere
 from glmclf.core.separation.outcomes import outcomes_ruled_out
+from glmclf.core.separation.simplicial import SimplicialCone
+from glmclf.errors import SearchTooLargeError
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ class Limit:
         Of several equations restricted to some of their directions.
     start : (d,) ndarray
     kept : (d,) integer ndarray
-        Places of the parameters among all p; the others are held at 0.
+        Places of the parameters among all p, those of columns less their means by level; the others are held at 0.
     p : int
     basis : (d, d) ndarray or DesignBasis, optional
         Basis of the parameters kept, whose product with them has the coordinates of the objective; of several equations
@@ -215,15 +219,23 @@ class Limit:
         rows, inner = _limit_objective(objective, cone, gone, kept)
         p, start = len(near), cone.without(held, near)
         least = inner.blocks.arrays[0].least_rcond
+        simple = cls(rows, inner, start[kept], kept, p)
+        if not len(kept) or not len(rows):
+            return simple
+        levels = of_levels(objective.blocks)
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges may have gone far
-            opening = inner(start[kept]) if len(kept) and len(rows) else None
-            if opening is None or (
-                (simple := not _needs_centring(inner, opening, kept)) and opening.well_conditioned(least)
-            ):
-                return cls(rows, inner, start[kept], kept, p)
-            centred = None if simple else cls._centred(rows, inner, start, kept, cone)
-            if centred is not None and centred.objective(centred.start).well_conditioned(least):
-                return centred
+            opening = inner(start[kept] if levels is None else np.zeros(len(kept)))
+            places = kept if isinstance(inner, Selected) else None
+            centred = loses_digits(of_levels(inner.blocks), opening, places)
+            limit = cls._centred(objective, cone, constraints, gone, near) if centred else simple
+            if limit is not None and (begun := limit.begun(least)) is not None:
+                return begun
+        if not expands(objective.blocks):
+            raise SearchTooLargeError(
+                "the coefficients that separation leaves finite are told apart by so little that it takes all columns, "
+                "and a factor has too many levels for that. Subtract a value in its middle from a number that is "
+                'multiplied by a factor, merge levels, or use bias_reduction="firth"'
+            )
         if not isinstance(inner, Selected) and (
             found := dependencies(triangular_factor(inner.blocks), roundings(inner.blocks))
         ):
@@ -244,16 +256,32 @@ class Limit:
         return cls(rows, inner, free.T @ into_basis(R, near), kept, p, triangular_inverse(root), R, free)
 
     @classmethod
-    def _centred(cls, rows: Any, inner: Any, start: ndarray, kept: ndarray, cone: Any) -> Limit | None:
-        """The limit in columns less their means by level; None where directions of the cone move these columns."""
-        p, several = len(start), isinstance(inner, Selected)
-        basis = level_centring((inner.objective if several else inner).blocks)
-        if not several:
-            return cls(rows, inner.rotated(basis), basis.into(start[kept]), kept, p, basis, basis.at(kept, p))
+    def _centred(cls, objective: Any, cone: Any, constraints: Any, gone: Any, near: ndarray) -> Limit | None:
+        """The limit in columns less their means by level; None where rounding hides directions of the cone there."""
+        p, several = len(near), isinstance(objective, MultinomialObjective)
+        rows, inner = _limit_objective(objective, cone, gone, np.arange(p))
+        inner = inner.objective if several else inner
+        basis = level_centring(inner.blocks)
         if basis.changes(cone.moved):
+            turned = basis.into(cone.basis)
+            cone = SimplicialCone(sparse.csc_array(turned), False, np.ones(len(basis)))
+        held, kept = held_and_kept(cone, constraints)
+        if len(held) < cone.basis.shape[1]:
             return None
-        inner, held = Selected(inner.objective.rotated(basis), kept, np.zeros(p)), np.setdiff1d(np.arange(p), kept)
-        return cls(rows, inner, cone.without(held, basis.into(start))[kept], kept, p, whole_basis=basis)
+        inner, start = inner.rotated(basis), cone.without(held, basis.into(near))[kept]
+        if several:
+            return cls(rows, Selected(inner, kept, np.zeros(p)), start, kept, p, whole_basis=basis)
+        blocks = inner.blocks.map(lambda X, *rest: (some_columns(X, kept), *rest))
+        return cls(rows, type(inner)(inner.likelihood, blocks, inner.unit), start, kept, p, whole_basis=basis)
+
+    def begun(self, least: float) -> Limit | None:
+        """The limit with its start or, where a factor has many levels, one of zeros, if the information there is
+        well-conditioned; else None."""
+        starts = [self.start, np.zeros(len(self.start))]
+        for start in starts if of_levels(self.objective.blocks) is not None else starts[:1]:
+            if self.objective(start).well_conditioned(least):
+                return replace(self, start=start)
+        return None
 
     def row(self, r: ndarray) -> ndarray:
         """Combination (p,) of the parameters of X that is finite, in the objective's coordinates."""
@@ -303,10 +331,6 @@ def limit_estimate(
     return LimitEstimate(fit, limit.whole_basis, cone=cone, ruled_out=gone, inner=inner, limit=limit)
 
 
-def _needs_centring(objective: Any, e: Evaluation, kept: ndarray) -> bool:
-    return loses_digits(of_levels(objective.blocks), e, kept if isinstance(objective, Selected) else None)
-
-
 def _nothing(objective: Objective, p: int) -> Any:
     """Zero information of p parameters, an `ArrowMatrix` where a factor has many levels."""
     X = of_levels(objective.blocks)
@@ -327,7 +351,7 @@ def _maximum(method: str, limit: Limit, options: dict[str, Any]) -> Estimate:
         value = float(objective.gradient(limit.start).value) if n else 0.0
         e = Evaluation(value, limit.start, np.zeros((p, p)))
         return Estimate(Fit(limit.start, e, 0, True, "converged", 0.0), limit.basis)
-    if limit.basis is None and not isinstance(objective, Restricted):
+    if limit.whole_basis is None and not isinstance(objective, Restricted):
         found = estimate(method, objective, limit.start, warm=False, **options)
     else:
         found = _solved(method, objective, limit.start, options)

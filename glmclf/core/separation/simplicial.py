@@ -269,10 +269,11 @@ def signs_of_any(signs: list[ndarray]) -> ndarray:
     return signs_of_two(up, down)
 
 
-def pivots(rays: Any) -> tuple[ndarray, ndarray]:
+def pivots(rays: Any, last: Any = False) -> tuple[ndarray, ndarray]:
     """A parameter of each ray with which the rays are independent, its largest when earlier rays are taken off; and the
-    places of these rays, without those that are sums of others. Short rays come first, so that few are changed; what is
-    large or rounding is so beside the parameter's largest entry in the rays, whatever its unit."""
+    places of these rays, without those that are sums of others. Short rays come first, so that few are changed, but for
+    the mask of the `last`; what is large or rounding is so beside the parameter's largest entry in the rays, whatever
+    its unit."""
     largest = abs(rays).max(axis=1).toarray().ravel() if rays.nnz else np.ones(rays.shape[0])
     rays = sparse.csc_array((rays.data / largest[rays.indices], rays.indices, rays.indptr), rays.shape)
     columns = [
@@ -282,7 +283,7 @@ def pivots(rays: Any) -> tuple[ndarray, ndarray]:
     places: list[int] = []
     number: dict[int, int] = {}  # of each parameter found
     reduced: list[dict[int, float]] = []  # rays without those before them, over what they are at their parameter
-    for place in np.argsort([len(column) for column in columns], kind="stable").tolist():
+    for place in np.lexsort((np.diff(rays.indptr), np.broadcast_to(last, len(columns)))).tolist():
         rest, size = dict(columns[place]), max(map(abs, columns[place].values()))
         waiting = sorted(number[j] for j in rest if j in number)
         while waiting:

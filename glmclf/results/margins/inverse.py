@@ -317,7 +317,7 @@ class OneVariable:
     # --------------------------------------------------------------------------------------- values and slopes
     def _rows(self, v: ndarray) -> ndarray:
         """Raw rows of the design at some values."""
-        return self._raw(v, self.source.raw)
+        return self._raw(v, self.row.raw)
 
     def _raw(self, v: ndarray, rows_of: Callable[..., ndarray]) -> ndarray:
         with np.errstate(all="ignore"), domain_sought():

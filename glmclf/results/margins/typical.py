@@ -146,9 +146,9 @@ class TypicalRows(RowsInMemory):
 
         offsets = [self.offsets[g] for g in some]
         offset = None if offsets[0] is None else np.concatenate(offsets)
-        yield RowBlock(self.collapsed(some, self._raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
+        yield RowBlock(self.collapsed(some, self.raw), offset, np.ones(len(some)), np.arange(len(some)), slopes)
 
-    def _raw(self, table: pd.DataFrame) -> Any:
+    def raw(self, table: pd.DataFrame) -> Any:
         """Raw rows, beside a factor of many levels as columns of which none is expanded."""
         X = self.source.design.level_columns(table) if self.source.by_level else None
         return self.source.raw(table) if X is None else X
