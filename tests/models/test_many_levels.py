@@ -1036,6 +1036,7 @@ def test_answers_beside_codings(monkeypatch, code, separated):
         "margins": lambda res: res.get_margeff(variables=["z"] if separated else ["x", "z"]).summary_frame(),
         "averages": lambda res: res.predictions(variables={"id": ["f01", "f02"]}).summary_frame(),
         "influence": lambda res: res.get_influence().hat_matrix_diag,
+        "typical": lambda res: res.get_margeff(variables=["z"], at="mean", over="region").margeff,
         "digits": lambda res: np.isfinite(res.digits),
         "score": lambda res: res.score_test(t[["g"]].eq("a").astype(float)).statistic,
     }

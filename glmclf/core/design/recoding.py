@@ -26,6 +26,7 @@ from glmclf.core.numerics.arrow import ArrowLayout, BlocksPlusLowRank, Symmetric
 
 MAX_CONDITION = 1e8  # of a table of levels, its columns of length one, above which its inverse loses half of its digits
 RIGHT_ANGLES = 1e-12  # error of the transpose as an inverse, up to which columns of length one are at right angles
+ROUNDED_ROW = 1e-11  # share of the terms of a row's number of a level up to which it is rounding
 MAX_ROWS_ENTRIES = 2**22  # of combinations of all parameters that are made at once
 
 
@@ -124,6 +125,13 @@ class CodedGroups:
         share = (r[:, :1] - r[:, 1:].sum(axis=1, keepdims=True)) / self.places.shape[1]
         return np.concatenate([share, r[:, 1:] + share], axis=1)
 
+    def sizes(self, r: ndarray) -> ndarray:
+        """Sums of the absolute terms of `combinations`, of r not below 0."""
+        if self.table is not None:
+            return _matmul(np.abs(self.table.inverse).T, r)
+        share = r.sum(axis=1, keepdims=True) / self.places.shape[1]
+        return np.concatenate([share, r[:, 1:] + share], axis=1)
+
     def into_squares(self, d: ndarray) -> ndarray:
         """Squares of the entries of the map to levels, transposed, times d."""
         if self.table is not None:
@@ -183,6 +191,12 @@ class LevelRecoding(DesignBasis):
     def rows(self, R: ndarray) -> ndarray:
         """Combinations (r, p) of the parameters of X as such of those in the basis."""
         return by_equation(lambda r: self._mapped("combinations", r)[self.order], len(self), R.T).T
+
+    def rows_of_levels(self, R: ndarray) -> ndarray:
+        """Combinations as of `rows`, exactly 0 of levels that have no part in them, where rounding leaves a share."""
+        out, k = self.rows(R), len(self)
+        size = by_equation(lambda r: self._mapped("sizes", r)[self.order], k, np.abs(R).T).T
+        return np.where(np.isfinite(out) & (np.abs(out) <= ROUNDED_ROW * size), 0.0, out)
 
     def into_squares(self, d: ndarray) -> ndarray:
         """Squares of the entries of the map to levels, transposed, times d."""
@@ -244,7 +258,7 @@ class LevelRecoding(DesignBasis):
 
     def columns(self, X: Any, exact: bool | None = None) -> Any:
         """Columns in the basis: one for each level."""
-        return X.by_level if isinstance(X, RecodedColumns) else Dense(self.rows(X.toarray()))
+        return X.by_level if isinstance(X, RecodedColumns) else Dense(self.rows_of_levels(X.toarray()))
 
     def at(self, columns: ndarray, k: int) -> LevelRecoding:
         """The basis of some columns as one of all k, in which the others stand for themselves."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy import ndarray
 
 from glmclf.caching import cached_property
-from glmclf.core.design.basis import DesignBasis, led_back
+from glmclf.core.design.basis import led_back
 from glmclf.core.design.product import rotated
+from glmclf.core.design.recoding import LevelRecoding
 from glmclf.core.fit.coordinates import Coordinates
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS
 from glmclf.core.separation.deadline import Deadline
@@ -32,7 +33,7 @@ class RecodedCone:
     """
 
     of_levels: Any
-    recoding: DesignBasis
+    recoding: LevelRecoding
 
     @property
     def facets(self) -> ndarray:
@@ -105,7 +106,7 @@ class RecodedCone:
     def rows(self, R: ndarray) -> ndarray:
         """Combinations of the parameters (., p) as such of the coefficients of levels."""
         with np.errstate(invalid="ignore"):  # rows that are not finite have no sign
-            return self.recoding.rows(R)
+            return self.recoding.rows_of_levels(R)
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of the parameters."""
