@@ -164,7 +164,9 @@ class WaldInference:
         return self._labelled(wald.z_pvalues(self._z, self._t_df))
 
     @requires()
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def conf_int(
+        self, alpha: float = 0.05, method: str = "wald", columns: Sequence[Any] | str | None = None
+    ) -> pd.DataFrame:
         """Confidence intervals of the parameters, estimate -/+ z se; of pooled fits t se, Student's t with `df`.
 
         Parameters
@@ -173,6 +175,8 @@ class WaldInference:
             One minus the level, in (0, 1).
         method : {"wald"}
             "profile" is for regressions.
+        columns : list of str, optional
+            Names of the parameters whose intervals are wanted, as of `cov_params`; by default all.
 
         Returns
         -------
@@ -184,7 +188,13 @@ class WaldInference:
         words = f'"wald" or, of {registry.listed(registry.REGRESSIONS)}, "profile"'
         check_choice("method", method, ("wald",), words)
         ends = wald.intervals(self._theta, self._se, alpha, self._t_df)
-        return pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
+        table = pd.DataFrame(ends, index=self._param_index, columns=ENDS.view())
+        return table if columns is None else table.iloc[self._places_of(columns)]
+
+    def _places_of(self, columns: Sequence[Any] | str | None) -> ndarray:
+        """Places of parameters by name; None stands for all."""
+        names = self._param_names
+        return np.arange(len(names)) if columns is None else places_of(columns, names, self._param_index)
 
     @requires(Needs.SPREAD)
     def cov_params(self, r_matrix: Any = None, columns: Sequence[Any] | str | None = None) -> pd.DataFrame | ndarray:
@@ -226,7 +236,7 @@ class WaldInference:
         if columns is None:
             check_formed(len(names))
             return pd.DataFrame(np.array(self._V), index=names, columns=names)
-        at = places_of(columns, self._param_names, names)
+        at = self._places_of(columns)
         check_formed(len(at), asked=True)
         return pd.DataFrame(self._block(at), index=names[at], columns=names[at])
 

@@ -370,3 +370,21 @@ def test_what_would_take_hours_is_not_begun():
     with pytest.raises(NotImplementedError, match=r"^odds_ratios\("):
         res.odds_ratios(method="profile")
     assert search_seconds(10, 4e-4) < 10 < 1800 < search_seconds(120, 4e-3)
+
+
+def test_intervals_of_some_parameters():
+    data = datasets.load("spector").assign(k=lambda d: pd.cut(d.TUCE, 3, labels=["low", "mid", "high"]).astype(str))
+    binary = [model.from_formula("GRADE ~ GPA + PSI", data).fit() for model in (Logit, glmclf.Probit, glmclf.CLogLog)]
+    classes = [model.from_formula("k ~ GPA + PSI", data).fit() for model in (MNLogit, glmclf.LDA, glmclf.NaiveBayes)]
+    for res in (*binary, *classes):
+        for method in ("wald", "profile") if res in (*binary, classes[0]) else ("wald",):
+            every = res.conf_int(method=method)
+            last, first = every.index[-1], every.index[0]
+            pd.testing.assert_frame_equal(
+                res.conf_int(method=method, columns=[last, first]), every.loc[[last, first]], rtol=1e-12
+            )
+        with pytest.raises(ValueError, match="nothing"):
+            res.conf_int(columns="nothing")
+    every = classes[0].conf_int(method="profile")
+    one = classes[0].conf_int(method="profile", columns="GPA")
+    pd.testing.assert_frame_equal(one, every[every.index.get_level_values(-1) == "GPA"], rtol=1e-12)

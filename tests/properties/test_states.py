@@ -66,8 +66,8 @@ def test_answers(state, law, tmp_path):
         b = found.get(name)
         if b is None or (law == "scaled" and name in OF_THE_UNIT) or name in OF_ROWS:
             continue
-        if name == "hauck_donner" and law.startswith("many levels"):
-            continue  # of several classes that of levels is not told
+        if name in ("hauck_donner", "gof_test()") and law.startswith("many levels"):
+            continue  # of several classes that of levels is not told, nor moments of levels tested
         if law.endswith(("loaded", "without rows", "in parts")) and (refused(a) or refused(b)):
             if isinstance(a, Fault) or isinstance(b, Fault):
                 wrong[name] = str(a if isinstance(a, Fault) else b)

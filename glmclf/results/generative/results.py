@@ -315,7 +315,9 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         return self.discriminant.odds_ratios(alpha, units)
 
     @requires()
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def conf_int(
+        self, alpha: float = 0.05, method: str = "wald", columns: Sequence[Any] | str | None = None
+    ) -> pd.DataFrame:
         """Confidence intervals of `params`.
 
         Parameters
@@ -323,6 +325,8 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
         alpha : float
             One minus the level of the intervals, in (0, 1).
         method : {"wald"}
+        columns : list of str, optional
+            Names of the parameters whose intervals are wanted; by default all.
 
         Returns
         -------
@@ -340,7 +344,7 @@ class GenerativeResults(Performance, Margins, PosteriorTests, ModelComparison, R
                 half = sign * z * se / (b * (1 - b))
                 ends[share] = (1 / (1 + np.exp(-half) * (1 - b) / b))[share]
                 table[j] = ends
-        return table
+        return table if columns is None else table.iloc[self._places_of(columns)]
 
     @property
     def _param_index(self) -> pd.Index:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -115,7 +116,9 @@ class LikelihoodTests:
         return compare_lr_test(self, restricted)
 
     @requires()
-    def conf_int(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def conf_int(
+        self, alpha: float = 0.05, method: str = "wald", columns: Sequence[Any] | str | None = None
+    ) -> pd.DataFrame:
         """Confidence intervals of the parameters; of a ridge posterior intervals.
 
         Parameters
@@ -127,6 +130,9 @@ class LikelihoodTests:
             test of level `alpha` does not reject,
             {c : 2 (llf - max of the log-likelihood with b_j = c) <= chi-squared(1; 1 - alpha)}; they need no symmetry,
             and are the same whatever the parameter is called (a coefficient, or its exponential).
+        columns : list of str, optional
+            Names of the parameters whose intervals are wanted, as of `cov_params`; by default all. A profile takes a
+            search for each.
 
         Returns
         -------
@@ -141,7 +147,8 @@ class LikelihoodTests:
         Raises
         ------
         ValueError
-            Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge.
+            Profile of a pseudo-likelihood (sampling weights, fractions), or of a fit that did not converge; names that
+            are no parameters.
         NotImplementedError
             Profile of a robust covariance, of a penalised fit, or of a bias reduction that maximises no likelihood; of
             bias_reduction="firth" with so many parameters that it would take more than half an hour; any interval after
@@ -163,14 +170,17 @@ class LikelihoodTests:
         Intercept -21.660 -4.549
         GPA         0.971  5.934
         PSI         0.467  4.699
+        >>> res.conf_int(method="profile", columns=["PSI"]).round(3)
+                 0      1
+        PSI  0.467  4.699
         """
         if method == "wald":
             check_needs(self, "conf_int()", Needs.SPREAD)
         if method != "profile":
-            return WaldInference.conf_int(cast(Any, self), alpha, method)
+            return WaldInference.conf_int(cast(Any, self), alpha, method, columns)
         from glmclf.results.regression.profile import profile_intervals
 
-        return profile_intervals(self, alpha)
+        return profile_intervals(self, alpha, cast(Any, self)._places_of(columns))
 
     def _profile_of(self, r: ndarray) -> Profile | None:
         """Profile likelihood of r'theta; None where its estimate has no sign, or constraints fix it."""

@@ -30,15 +30,14 @@ from glmclf.results.requires import Needs, check_needs
 
 MAX_SEARCH_SECONDS = 1800.0  # roughly, from which intervals of a penalised likelihood are not begun
 
-def profile_intervals(res: Any, alpha: float) -> pd.DataFrame:
+def profile_intervals(res: Any, alpha: float, at: ndarray) -> pd.DataFrame:
     """See `LikelihoodTests.conf_int`."""
     _check_profile(res)
     alpha = check_alpha(alpha)
-    _refuse_hours(res)
-    p, omitted = len(res._state.theta), res._state.omitted
-    gone = np.zeros(p, dtype=bool) if omitted is None else omitted
-    ends = [(np.nan, np.nan) if gone[j] else _ends(res, j, alpha) for j in range(p)]
-    return pd.DataFrame(np.array(ends), index=res.model._param_index, columns=[0, 1])
+    _refuse_hours(res, len(at))
+    omitted = res._state.omitted
+    ends = [(np.nan, np.nan) if omitted is not None and omitted[j] else _ends(res, j, alpha) for j in at]
+    return pd.DataFrame(np.array(ends), index=res.model._param_index[at], columns=[0, 1])
 
 
 def _check_profile(res: Any) -> None:
@@ -60,19 +59,21 @@ def _check_profile(res: Any) -> None:
     _ = res.model._rows
 
 
-def _refuse_hours(res: Any) -> None:
-    """Refuse the intervals of a penalised likelihood that would take hours."""
+def _refuse_hours(res: Any, profiles: int) -> None:
+    """Refuse so many intervals of a penalised likelihood as would take hours."""
     if not isinstance(res._state.estimate, ReducedEstimate):
         return
     of = res if res._origin is None else res._origin
     n, p = len(res.model._rows), len(res._state.places)
-    seconds = search_seconds(p, evaluation_seconds(penalised_objective(of), of._state.narrow_centred.fit.theta))
+    evaluation = evaluation_seconds(penalised_objective(of), of._state.narrow_centred.fit.theta)
+    seconds = search_seconds(p, evaluation) * profiles / p
     if seconds > MAX_SEARCH_SECONDS:
         raise NotImplementedError(
             f'{asked_for().rstrip("()")}(method="profile") of a fit with bias_reduction="firth": the search for the '
-            f"ends of {p} profiles of a penalised likelihood with {n} rows would take about {seconds / 3600:.2g} "
-            f"hours, and what takes more than {MAX_SEARCH_SECONDS / 60:g} minutes is not begun. Use "
-            'method="wald"; penalised likelihood ratio tests of single terms are anova(type=3)'
+            f"ends of {profiles} profiles of a penalised likelihood with {n} rows would take about "
+            f"{seconds / 3600:.2g} hours, and what takes more than {MAX_SEARCH_SECONDS / 60:g} minutes is not begun. "
+            'Ask for some, columns=, or use method="wald"; penalised likelihood ratio tests of single terms are '
+            "anova(type=3)"
         )
 
 
