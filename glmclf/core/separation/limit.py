@@ -266,7 +266,7 @@ class Limit:
             turned = basis.into(cone.basis)
             cone = SimplicialCone(sparse.csc_array(turned), False, np.ones(len(basis)))
         held, kept = held_and_kept(cone, constraints)
-        if len(held) < cone.basis.shape[1]:
+        if len(held) < cone.dimension:
             return None
         inner, start = inner.rotated(basis), cone.without(held, basis.into(near))[kept]
         if several:
