@@ -176,7 +176,7 @@ def signs_of_rows(cone: RecessionCone, R: ndarray, deadline: Deadline | None = N
 
     if isinstance(cone, RecodedCone):
         cone, R = cone.of_levels, cone.rows(R)
-    if hasattr(cone, "rays") or len(cone.facets) or cone.basis.shape[1] == 1:
+    if hasattr(cone, "simplicial") or hasattr(cone, "rays") or len(cone.facets) or cone.basis.shape[1] == 1:
         return cone.signs_within(R, deadline or Deadline())
     finite = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
     unknown = (np.abs(finite @ cone.basis) > cone.still[0] * (np.abs(finite) @ np.abs(cone.basis))).any(axis=1)

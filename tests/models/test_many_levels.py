@@ -769,6 +769,44 @@ def test_slopes_that_separate_the_rows_of_their_level(monkeypatch, model, formul
     assert (~np.isfinite(np.asarray(fits[1].params))).sum() >= 4
 
 
+def _panel():
+    """Some eight rows a level, of one level one row: slopes tell many levels apart, the base level's too, and cells of
+    levels by groups are empty or of one outcome."""
+    g = np.random.default_rng(5)
+    code = np.concatenate([np.arange(21), g.integers(0, 20, 150)])
+    n = len(code)
+    t = pd.DataFrame({"id": [f"f{i:02d}" for i in code], "x": g.normal(size=n), "z": g.normal(size=n)})
+    t["g"] = g.choice(list("abc"), n)
+    t["y"] = (g.random(n) < 1 / (1 + np.exp(-0.5 * t.x + 0.3 * t.z))).astype(int)
+    t["k"] = np.where(g.random(n) < 0.4, "other", np.where(t.y == 1, "yes", "no"))
+    base = t.id == "f00"
+    t.loc[base, "y"] = (t.x[base] > t.x[base].median()).astype(int)
+    t.loc[base, "k"] = np.where(t.y[base] == 1, "yes", "no")
+    t.loc[base & (t.g == "b"), ["y", "k"]] = 1, "yes"
+    return t
+
+
+PANELS = ["z + id + x:id", "z + x * id", "x + z + id * g", "x + z + g * id", "0 + z + id + x:id"]
+
+
+@pytest.mark.parametrize("model, left", [("Logit", "y"), ("Probit", "y"), ("CLogLog", "y"), ("MNLogit", "k")])
+@pytest.mark.parametrize("right", PANELS)
+def test_panels_whose_base_level_is_separated_too(monkeypatch, model, left, right):
+    """Collinear, empty and separated columns of levels and of the base level need no search of all columns."""
+    fits, t = [], _panel()
+    for few in (FEW, 5):
+        monkeypatch.setattr(coding, "MANY_LEVELS", few)
+        m = getattr(glmclf, model).from_formula(f"{left} ~ {right}", t)
+        if few == 5:
+            monkeypatch.setattr("glmclf.core.separation.outcomes.MAX_NUMBERS_OF_PROGRAMS", 200)  # of a level alone
+        with pytest.warns((SeparationWarning, CollinearityWarning)):
+            fits.append(m.fit())
+    assert isinstance(fits[1].model._rows.X, ArrowColumns)
+    check(*fits)
+    assert (~np.isfinite(np.asarray(fits[1].params))).sum() >= 6
+    np.testing.assert_allclose(np.asarray(fits[1].predict()), np.asarray(fits[0].predict()), atol=1e-12)
+
+
 @pytest.mark.parametrize("middle", [2010.0, 1e5])
 @pytest.mark.parametrize("model, left", [("Logit", "y"), ("MNLogit", "k")])
 def test_slopes_of_a_large_column_beside_a_column_of_ones(monkeypatch, model, left, middle):

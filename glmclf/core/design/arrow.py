@@ -17,6 +17,8 @@ from glmclf.core.design.dense import Dense, expanded_rows
 from glmclf.core.design.factor import CodedColumns, FactorColumns, SubtermColumns, cut, expand, level_coding
 from glmclf.core.numerics.arrow import MAX_DENSE_BYTES, ArrowLayout, ArrowMatrix, BlocksPlusLowRank, OuterProducts
 
+ROWS_TO_COMPARE = 256  # rows that show of most columns of the border that they are not those of a slot
+
 
 class Slot(NamedTuple):
     """Columns of the factor of many levels that share a vector of numbers, one a level.
@@ -223,9 +225,10 @@ class ArrowColumns(FactorColumns):
         numbers = self.slots[i].numbers
         if numbers is None:
             return self.constant_column
-        for part in self._border_parts:
-            if part.codes is None and part.numbers is not None and np.array_equal(part.numbers, numbers):
-                return int(self.layout.border[part.at[0]])
+        some = slice(ROWS_TO_COMPARE)
+        for j in np.flatnonzero((self.border[some].toarray() == numbers[some, None]).all(axis=0)).tolist():
+            if np.array_equal(self.border @ np.eye(1, len(self.layout.border), j)[0], numbers):
+                return int(self.layout.border[j])
         return None
 
     @property

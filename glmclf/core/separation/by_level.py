@@ -2,7 +2,7 @@
 
 The columns of a level are zero elsewhere, so that a direction of its parameters that no row of the level is against is
 against none. Each level is a small problem of its own; that there is nothing else, a fit of the rest proves, as where
-levels are counted.
+levels are counted. The base level is one of them, with columns of the border less those of all other levels.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from scipy import sparse
 
 from glmclf.core.design.arrow import ArrowColumns, of_levels
 from glmclf.core.design.dense import Dense
+from glmclf.core.fit.level_rank import ROUNDED_REST
 from glmclf.core.likelihood.objective import Objective
 from glmclf.core.rows.blocks import Blocks
 from glmclf.core.separation import outcomes
 from glmclf.core.separation.outcomes import seen_outcomes
-from glmclf.core.separation.simplicial import ProductCone, SimplicialCone
+from glmclf.core.separation.simplicial import ProductCone, SimplicialCone, by_column
 
-MAX_BYTES_OF_CONES = 2**29  # of the directions of all levels, in all parameters
 MAX_SHARE_OF_INFORMATION = 1e-3  # left of a level's information where its rows may be told apart
 
 
 def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductCone] | None:
     """Outcomes of rows that directions of the levels' own slopes and intercepts rule out, and the cone of these.
 
-    None where no level has any, there are no slopes by level in memory, or the directions take too much of it. Levels
-    are asked whose information has vanished at theta, where a fit stopped or far along some directions, and one whose
-    columns are those of the border less the other levels'.
+    None where no level has any, or there are no slopes by level in memory. Levels are asked whose information has
+    vanished at theta, where a fit stopped or far along some directions.
     """
     X = None if objective.blocks.streamed else of_levels(objective.blocks)
     if X is None or not X.slots_of_numbers or not np.isfinite(theta).all():
@@ -39,44 +38,52 @@ def level_cones(objective: Objective, theta: ndarray) -> tuple[ndarray, ProductC
     _, y, m, *_ = objective.blocks.arrays
     order = np.argsort(X.codes, kind="stable")
     starts = np.searchsorted(X.codes[order], np.arange(len(X.layout.slots) + 1))
-    gone, cones, numbers, lacking = np.zeros((X.shape[0], q + 1), dtype=bool), [], 0, _lacking(X, np.diff(starts))
-    for level in sorted({*_vanished(objective, theta).tolist(), *(level for level, _ in lacking)}):
+    gone, cones, ways = np.zeros((X.shape[0], objective.likelihood.n_eta + 1), dtype=bool), [], []
+    bare = _bare_levels(X, order, starts)
+    for level in np.union1d(_vanished(objective, theta), np.array(list(bare), dtype=np.intp)):
         rows = order[starts[level] : starts[level + 1]]
-        slots = [s for s in range(len(X.slots)) if X.layout.there[level, s] or (level, s) in lacking]
-        columns = np.column_stack([X.slot_numbers(s)[rows] for s in slots])
+        own_slots, more = np.flatnonzero(X.layout.there[level]), bare.get(int(level), {})
+        columns = np.column_stack([X.slot_numbers(s)[rows] for s in (*own_slots, *more)])
         own = _rows_of(objective, rows, columns)
         cone, constraints = outcomes.find_cone(own)
         if cone is None:
             continue
         gone[rows] = outcomes.ruled_out(own, cone, constraints)
-        numbers += k * q * cone.basis.shape[1]
-        if 8 * numbers > MAX_BYTES_OF_CONES:
-            return None
-        D = np.zeros((k, len(slots)))
-        for i, s in enumerate(slots):
-            if X.layout.there[level, s]:
-                D[X.layout.slots[level, s], i] = 1.0
-            else:
-                D[lacking[level, s], i], D[X.layout.slots[X.layout.there[:, s], s], i] = 1.0, -1.0
-        basis = np.concatenate([D @ part for part in np.split(cone.basis, q)])
-        cones.append(replace(cone, basis=basis, decided=np.zeros(0, dtype=bool), M=None))
+        for start in range(0, k * q, k):
+            ways += [(np.array([start + j]), np.ones(1)) for j in X.layout.slots[level, own_slots]]
+            ways += [(start + np.flatnonzero(way), way[way != 0]) for way in more.values()]
+        cones.append(replace(cone, decided=np.zeros(0, dtype=bool), M=None))
     if not cones:
         return None
     largest, seen = X.largest(), seen_outcomes(y, m, gone.shape[1])
     complete = bool((gone | seen).all() and (seen.sum(axis=1) == 1).all())
     none = SimplicialCone(sparse.csc_array((k * q, 0)), complete, 1.0 / np.where(largest > 0, largest, 1.0))
-    return gone, ProductCone(none, tuple(cones))
+    return gone, ProductCone(none, by_column(ways, k * q), tuple(cones))
 
 
-def _lacking(X: ArrowColumns, counts: ndarray) -> dict[tuple[int, int], int]:
-    """Map from the level of factor and slot to the place of the column of the border that has the slot's numbers, where
-    this level alone has no column in the slot, as a base level: that less the columns of all others is its own."""
-    found = {}
+def _bare_levels(X: ArrowColumns, order: ndarray, starts: ndarray) -> dict[int, dict[int, ndarray]]:
+    """Slots that a level lacks, as the base level does, and which a column of the border less those of all other levels
+    makes: level -> {slot: combination (k,) of columns, zero in the rows of every other level}."""
+    layout = X.layout
+    found: dict[int, dict[int, ndarray]] = {}
     for s in range(len(X.slots)):
-        without = np.flatnonzero(~X.layout.there[:, s] & (counts > 0))
-        like = X.column_like(s)
-        if len(without) == 1 and like is not None:
-            found[int(without[0]), s] = like
+        like, numbers = X.column_like(s), X.slot_numbers(s)
+        if like is None:
+            continue
+        way = np.zeros(layout.size)
+        way[like], way[layout.slots[layout.there[:, s], s]] = 1.0, -1.0
+        lack = []
+        for level in np.flatnonzero(~layout.there[:, s] & (starts[:-1] < starts[1:])).tolist():
+            rows, slots = order[starts[level] : starts[level + 1]], np.flatnonzero(layout.there[level])
+            columns = np.array([X.slot_numbers(t)[rows] for t in slots.tolist()]).reshape(-1, len(rows)).T
+            mine = numbers[rows]
+            b = np.linalg.lstsq(columns, mine)[0]
+            if np.abs(columns @ b - mine).max() > ROUNDED_REST * np.abs(mine).max():
+                lack.append(level)
+            else:  # its own columns make the one that it lacks, which was left out as collinear
+                way[layout.slots[level, slots]] -= b
+        if len(lack) == 1:
+            found.setdefault(lack[0], {})[s] = way
     return found
 
 

@@ -97,6 +97,11 @@ class RecessionCone:
     still: tuple[float, float] = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
+    def dimension(self) -> int:
+        """Dimensions of the cone's span."""
+        return self.basis.shape[1]
+
+    @property
     def direction(self) -> ndarray:
         """One in the relative interior, (p,)."""
         return self.basis[:, 0]

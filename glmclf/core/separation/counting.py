@@ -284,32 +284,34 @@ def _cone_of(told: ToldRows, scale: ndarray) -> SimplicialCone | ProductCone | N
     if not grouped.any():
         return simplicial
     count_, of = connected_components(sparse.csr_array(mixed.T @ mixed != 0), directed=False)
-    others = []
+    others, ways = [], []
     for group in range(count_):
         members = np.flatnonzero((of == group) & grouped)
         if len(members):
             edges = np.eye(len(members))[alone[members]]
             rows = mixed[np.flatnonzero(np.diff(mixed[:, members].indptr) > 0)][:, members].toarray()
-            cone = _cone_of_group(rays.take(members), np.vstack([rows, edges]))
+            cone = _cone_of_group(rays.depth[members], np.vstack([rows, edges]))
             if cone is None:
                 return None
             others.append(cone)
-    return ProductCone(simplicial, tuple(others))
+            ways.append(rays.rays[:, members])
+    return ProductCone(simplicial, sparse.csc_array(sparse.hstack(ways)), tuple(others))
 
 
-def _cone_of_group(rays: Rays, facets: ndarray) -> RecessionCone | None:
-    """The cone of rays t with facets t >= 0, in whose interior those of each round weigh little beside those before."""
+def _cone_of_group(depths: ndarray, facets: ndarray) -> RecessionCone | None:
+    """The cone of coefficients t of rays with facets t >= 0, in whose interior those of each round, by their depths,
+    weigh little beside those before."""
     facets = different(facets)  # each once, with a largest entry of one
-    inside = np.zeros(len(rays.depth))
-    for depth in np.unique(rays.depth[np.isfinite(rays.depth)]):
-        more, now = facets @ (rays.depth == depth), facets @ inside
+    inside = np.zeros(len(depths))
+    for depth in np.unique(depths[np.isfinite(depths)]):
+        more, now = facets @ (depths == depth), facets @ inside
         falling = (more < 0) & (now > 0)
         share = min(1.0, 0.5 * float((now[falling] / -more[falling]).min(initial=np.inf)))
-        inside = inside + share * (rays.depth == depth)
+        inside = inside + share * (depths == depth)
     if (facets @ inside).min() <= ROUNDED_SHARE_OF_TERMS:
         return None
     C, rounded, noise = rounded_cone(facets, inside)
-    return RecessionCone(rays.rays @ C, different(rounded), np.zeros(0, dtype=bool), noise)
+    return RecessionCone(C, different(rounded), np.zeros(0, dtype=bool), noise)
 
 
 def _rays(told: ToldRows) -> Rays:

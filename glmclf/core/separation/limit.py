@@ -87,7 +87,7 @@ class LimitEstimate(Estimate):
     @property
     def infinite_directions(self) -> int:
         """Dimensions of the recession cone."""
-        return self.cone.basis.shape[1]
+        return self.cone.dimension
 
     def rules_out(self, X: Any, K: int) -> ndarray:
         """Outcomes of rows that were in the fit which the cone rules out, (n, K) bool."""

@@ -36,6 +36,11 @@ class RecodedCone:
     recoding: LevelRecoding
 
     @property
+    def dimension(self) -> int:
+        """Dimensions of the cone's span."""
+        return self.of_levels.dimension
+
+    @property
     def facets(self) -> ndarray:
         """Rows t of which t @ x >= 0 for the members of the cone, which are basis @ x."""
         return self.of_levels.facets
@@ -77,13 +82,13 @@ class RecodedCone:
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
         cone = self.of_levels
-        rays, others = (cone.rays, ()) if isinstance(cone, SimplicialCone) else (cone.simplicial.rays, cone.others)
+        rays, others = (cone.rays, []) if isinstance(cone, SimplicialCone) else (cone.simplicial.rays, cone.placed())
         up, down = np.zeros((2, rays.shape[0]), dtype=bool)
         for start in range(0, rays.shape[1], RAYS_AT_ONCE):
             some = self._led_back(rays[:, start : start + RAYS_AT_ONCE].toarray())
             up |= (some > 0).any(axis=1)
             down |= (some < 0).any(axis=1)
-        parts = [replace(part, basis=self._led_back(part.basis)).signs for part in others]
+        parts = [part.sign_of(self._led_back(ways.toarray())) for part, ways in others]
         return signs_of_any([signs_of_two(up, down), *parts])
 
     @property

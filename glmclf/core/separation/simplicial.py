@@ -5,6 +5,7 @@ All that a linear program answers of other cones, products with the rays do here
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -18,6 +19,7 @@ from scipy.sparse.linalg import splu
 
 from glmclf.caching import cached_property
 from glmclf.core.fit.coordinates import Coordinates
+from glmclf.core.numerics.arrow import MAX_DENSE_BYTES
 from glmclf.core.separation.cone import ROUNDED_SHARE_OF_TERMS, RecessionCone
 from glmclf.core.separation.deadline import Deadline
 
@@ -44,6 +46,11 @@ class SimplicialCone:
     still = (ROUNDED_SHARE_OF_TERMS,) * 2
 
     @property
+    def dimension(self) -> int:
+        """Dimensions of the cone's span."""
+        return self.rays.shape[1]
+
+    @property
     def direction(self) -> ndarray:
         """One in the relative interior, (p,)."""
         return np.asarray(self.rays.sum(axis=1), dtype=float).ravel()
@@ -51,6 +58,7 @@ class SimplicialCone:
     @cached_property
     def basis(self) -> ndarray:
         """Basis of the cone's span, (p, r): the sum of the rays, and all but the last."""
+        check_directions(*self.rays.shape)
         return np.column_stack([self.direction, self.rays[:, :-1].toarray()])
 
     @cached_property
@@ -150,16 +158,15 @@ class ProductCone:
     Attributes
     ----------
     simplicial : SimplicialCone
+    ways : (p, c) csc_array
+        Combinations of the parameters that are the coordinates of the others, side by side.
     others : tuple of RecessionCone
+        Each in coordinates of its own.
     """
 
     simplicial: SimplicialCone
+    ways: Any
     others: tuple[RecessionCone, ...]
-
-    @property
-    def _parts(self) -> list[Any]:
-        rays = self.simplicial.rays
-        return [self.simplicial, *self.others] if rays.shape[1] else [*self.others]
 
     @property
     def complete(self) -> bool:
@@ -169,35 +176,46 @@ class ProductCone:
     @property
     def noise(self) -> float:
         """Rounding of the facets."""
-        return max(part.noise for part in self._parts)
+        return max([self.simplicial.noise, *(part.noise for part in self.others)])
+
+    @property
+    def dimension(self) -> int:
+        """Dimensions of the cone's span."""
+        return self._span.rays.shape[1]
 
     @property
     def still(self) -> tuple[float, float]:
         """Shares of its terms up to which a combination of the parameters is not moved, and from which it is."""
-        low, high = (max(shares) for shares in zip(*(part.still for part in self._parts), strict=True))
-        return low, high
+        shares = np.max([self.simplicial.still, *(part.still for part in self.others)], axis=0)
+        return float(shares[0]), float(shares[1])
 
     @property
     def rounding(self) -> float:
         """Share of the lengths of x and d below which x'd is 0 for a row of the fit."""
         return self.still[1]
 
-    @property
+    @cached_property
     def direction(self) -> ndarray:
         """One in the relative interior, (p,)."""
-        return np.sum([part.direction for part in self._parts], axis=0)
+        return self.simplicial.direction + self.ways @ np.concatenate([part.direction for part in self.others])
 
-    @cached_property
+    @property
     def basis(self) -> ndarray:
         """Basis of the cone's span, (p, r): its direction in place of the first, which is inside a part as the first of
         each part is."""
-        return np.column_stack([self.direction, np.hstack([part.basis for part in self._parts])[:, 1:]])
+        rays = self.simplicial.rays
+        check_directions(*self._span.rays.shape)
+        of_others = self._span.rays[:, rays.shape[1] :].toarray()
+        parts = [self.simplicial.basis, of_others] if rays.shape[1] else [of_others]
+        return np.column_stack([self.direction, np.hstack(parts)[:, 1:]])
 
-    @cached_property
+    @property
     def facets(self) -> ndarray:
         """Rows t of which t @ x >= 0 for the members of the cone, which are basis @ x."""
-        facets = block_diag(*(part.facets for part in self._parts))
-        starts = np.cumsum([0, *(part.basis.shape[1] for part in self._parts)])[:-1]
+        check_directions(*self._span.rays.shape)
+        parts: list[Any] = [self.simplicial, *self.others] if self.simplicial.rays.shape[1] else [*self.others]
+        facets = block_diag(*(part.facets for part in parts))
+        starts = np.cumsum([0, *(part.facets.shape[1] for part in parts)])[:-1]
         return np.column_stack([facets[:, starts].sum(axis=1), facets[:, 1:]])
 
     @property
@@ -212,25 +230,74 @@ class ProductCone:
     @cached_property
     def signs(self) -> ndarray:
         """Sign of each parameter over the cone, (p,): 1, -1, 0, or NaN where directions of both signs exist."""
-        return signs_of_any([part.signs for part in self._parts])
+        up, down = _both(self.simplicial.signs)
+        for part, rows, R in self._rows_of_parts():
+            more, less = _both(part.sign_of(R))
+            up[rows] |= more
+            down[rows] |= less
+        return signs_of_two(up, down)
 
     @cached_property
     def moved(self) -> ndarray:
         """Mask of the parameters that some direction changes, (p,)."""
-        return np.any([part.moved for part in self._parts], axis=0)
+        moved = self.simplicial.moved.copy()
+        for part, rows, R in self._rows_of_parts():
+            moved[rows] |= part.moves(R)
+        return moved
+
+    def placed(self) -> Iterator[tuple[RecessionCone, Any]]:
+        """The others, each with its columns of `ways`."""
+        end = 0
+        for part in self.others:
+            start, end = end, end + len(part.basis)
+            yield part, self.ways[:, start:end]
+
+    def _rows_of_parts(self) -> Iterator[tuple[RecessionCone, ndarray, ndarray]]:
+        """The others, with places of the parameters that they concern and the coordinates of these."""
+        for part, ways in self.placed():
+            rows, at = np.unique(ways.indices, return_inverse=True)
+            R = np.zeros((len(rows), len(part.basis)))
+            R[at, np.repeat(np.arange(len(part.basis)), np.diff(ways.indptr))] = ways.data
+            yield part, rows, R
+
+    def _by_part(self, R: ndarray) -> Iterator[tuple[RecessionCone, ndarray, ndarray]]:
+        """The others that combinations of the parameters, rows of R (., p), concern, with the places of these rows and
+        their coordinates."""
+        R = np.where(np.isfinite(R).all(axis=1, keepdims=True), R, 0.0)
+        W = R @ self.ways
+        W[np.abs(W) <= ROUNDED_SHARE_OF_TERMS * (np.abs(R) @ abs(self.ways))] = 0.0
+        ends = np.cumsum([len(part.basis) for part in self.others])
+        for part, own in zip(self.others, np.split(W, ends[:-1], axis=1), strict=True):
+            rows = np.flatnonzero(own.any(axis=1))
+            if len(rows):
+                yield part, rows, own[rows]
 
     def moves(self, R: ndarray) -> ndarray:
         """Mask of the combinations R d of the parameters (., p) that some direction changes."""
-        return np.any([part.moves(R) for part in self._parts], axis=0)
+        moved = self.simplicial.moves(R)
+        for part, rows, own in self._by_part(R):
+            moved[rows] |= part.moves(own)
+        return moved
 
     def sign_of(self, R: ndarray) -> ndarray:
         """Sign that each combination R d of the parameters (., p) takes over the cone, as of `RecessionCone`."""
-        return signs_of_any([part.sign_of(R) for part in self._parts])
+        up, down = _both(self.simplicial.sign_of(R))
+        for part, rows, own in self._by_part(R):
+            more, less = _both(part.sign_of(own))
+            up[rows] |= more
+            down[rows] |= less
+        return signs_of_two(up, down)
 
     def signs_within(self, R: ndarray, deadline: Deadline) -> tuple[ndarray, ndarray]:
         """Signs as of `sign_of`, and the mask of those that were not determined in time, which are NaN."""
-        found = [part.signs_within(R, deadline) for part in self._parts]
-        return signs_of_any([signs for signs, _ in found]), np.any([open_ for _, open_ in found], axis=0)
+        (up, down), open_ = _both(self.simplicial.sign_of(R)), np.zeros(len(R), dtype=bool)
+        for part, rows, own in self._by_part(R):
+            signs, late = part.signs_within(own, deadline)
+            more, less = _both(signs)
+            up[rows] |= more
+            down[rows] |= less
+            open_[rows] |= late
+        return signs_of_two(up, down), open_
 
     def first_signs(self, count: int) -> ndarray:
         """Signs of the parameters."""
@@ -238,11 +305,13 @@ class ProductCone:
 
     def mapped(self, A: ndarray) -> ProductCone:
         """The recession cone of the parameters A theta, a linear map of those of this cone."""
-        return ProductCone(self.simplicial.mapped(A), tuple(part.mapped(A) for part in self.others))
+        ways = replace(self.simplicial, rays=self.ways).mapped(A).rays
+        return ProductCone(self.simplicial.mapped(A), ways, self.others)
 
     def widened(self, coordinates: Coordinates) -> ProductCone:
         """A cone of the parameters that are left as one of all."""
-        return ProductCone(self.simplicial.widened(coordinates), tuple(c.widened(coordinates) for c in self.others))
+        ways = replace(self.simplicial, rays=self.ways).widened(coordinates).rays
+        return ProductCone(self.simplicial.widened(coordinates), ways, self.others)
 
     def with_fewest_facets(self) -> ProductCone:
         """The cone with those facets alone that others do not imply."""
@@ -251,8 +320,10 @@ class ProductCone:
     @cached_property
     def _span(self) -> SimplicialCone:
         """Rays of the cone's span."""
-        of_others = [sparse.csc_array(part.basis) for part in self.others]
-        return replace(self.simplicial, rays=sparse.csc_array(sparse.hstack([self.simplicial.rays, *of_others])))
+        of_others = self.ways @ sparse.block_diag([part.basis for part in self.others], format="csc")
+        rays = sparse.csc_array(sparse.hstack([self.simplicial.rays, of_others]))
+        rays.eliminate_zeros()
+        return replace(self.simplicial, rays=rays)
 
     def held(self, constraints: Any) -> ndarray:
         """Places of as many diverging parameters as the cone has dimensions, which a limit holds at 0."""
@@ -263,9 +334,30 @@ class ProductCone:
         return self._span.without(held, theta)
 
 
+def check_directions(p: int, r: int) -> None:
+    """Refuse an array of so many directions.
+
+    Raises
+    ------
+    NotImplementedError
+        It would take more than `MAX_DENSE_BYTES`.
+    """
+    if 8 * p * r > MAX_DENSE_BYTES:
+        raise NotImplementedError(
+            f"one array of {r:,} directions of separation in {p:,} parameters would take {8e-9 * p * r:.1f} GB: merge "
+            "levels whose outcomes their own columns tell apart, or leave them out"
+        )
+
+
+def _both(signs: ndarray) -> tuple[ndarray, ndarray]:
+    """Whether signs are those of directions up, and down: NaN of both."""
+    unknown = np.isnan(signs)
+    return (signs > 0) | unknown, (signs < 0) | unknown
+
+
 def signs_of_any(signs: list[ndarray]) -> ndarray:
     """Signs of sums of members of several cones from those in each."""
-    up, down = (np.any([(sign * s > 0) | np.isnan(s) for s in signs], axis=0) for sign in (1, -1))
+    up, down = (np.any(those, axis=0) for those in zip(*map(_both, signs), strict=True))
     return signs_of_two(up, down)
 
 
