@@ -28,6 +28,7 @@ from glmclf.results.generative.results import GenerativeResults
 if TYPE_CHECKING:
     from glmclf.data.reading.read import ReadParts
 
+MIN_WEIGHT = 1e-100  # sampling weight, so that its square is a normal float
 MAX_SMOOTHING = 1e100
 
 Fitted = TypeVar("Fitted", bound=GenerativeResults)
@@ -72,6 +73,7 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
         self._notes += lost
         for note in self._lost_levels:
             warn(note, DataWarning)
+        self._check_sampling_weights()
 
     def _lost(self, label: Any) -> str:
         return f'level "{label}" of {self.endog_names}: no rows, left out (all miss a value or have weight 0)'
@@ -80,6 +82,15 @@ class GenerativeModel(LevelledModel, Inputs, Generic[Fitted]):
     def _lost_levels(self) -> list[str]:
         """Notes on levels without rows."""
         return [note for note in self._notes if "no rows, left out" in note]
+
+    def _check_sampling_weights(self) -> None:
+        """Refuse sampling weights whose squares a float cannot hold."""
+        largest = 1.0 if self._frequency else self._rows.heaviest
+        if not MIN_WEIGHT <= largest <= 1 / MIN_WEIGHT:
+            raise DataError(
+                f"weights= are {largest:.3g} at most: numbers of that size cannot be squared and summed. Divide them "
+                "by their mean; only their ratios matter"
+            )
 
     def _checked(self, options: dict[str, Any]) -> dict[str, Any]:
         """Check the options of the model and return them in the form in which they are stored."""

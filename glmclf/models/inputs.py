@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 DOTS = re.compile(r"""("[^"]*"|'[^']*'|(?<![\w.)\]])\.(?![\w.]))""")  # texts in quotes, and dots by themselves
 MAX_SAID = 100  # characters of a formula that a model prints
-MIN_WEIGHT = 1e-100  # sampling weight, so that its square is a normal float
 
 
 def _said_in_full(formula: str, old: str) -> str:
@@ -271,18 +270,8 @@ class Inputs:
         self._computed = read.computed
         self._facts, self._notes = read.facts, list(read.notes)
         self.data = ModelData(read.design, read.frame, read.design.xnames)
-        self._check_sampling_weights()
         self._weight_sum = total = rows.weight_sum
         self.nobs: int | float = len(rows) if total is None or not self._frequency else round(total)
-
-    def _check_sampling_weights(self) -> None:
-        """Refuse sampling weights whose squares a float cannot hold."""
-        largest = 1.0 if self._frequency else self._rows_.heaviest
-        if not MIN_WEIGHT <= largest <= 1 / MIN_WEIGHT:
-            raise DataError(
-                f"weights= are {largest:.3g} at most: numbers of that size cannot be squared and summed. Divide them "
-                "by their mean; only their ratios matter"
-            )
 
     def _again(self, formula: str, namespace: dict[str, Any]) -> Self:
         """Model of another formula of the same rows, with offset, weights and coding of this one.

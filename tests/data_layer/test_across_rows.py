@@ -82,7 +82,8 @@ def test_masked_values_are_missing(table):
     np.testing.assert_array_equal(found.params, right.params)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e155])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e155, 1e300])
 def test_sampling_weights_of_any_scale(table, scale):
     w = np.random.default_rng(1).gamma(2.0, size=len(table))
     one = glmclf.Logit.from_formula("y ~ x", table, weights=w).fit()

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy import ndarray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, norm
 
 from glmclf.core.design.arrow import of_levels
 from glmclf.core.design.centring import level_centring
@@ -232,7 +232,7 @@ class Estimate:
             "iterations": fit.iterations,
             "message": fit.message,
             "decrement": fit.decrement,
-            "gradient_norm": float(np.linalg.norm(fit.evaluation.score)),
+            "gradient_norm": float(norm(fit.evaluation.score, check_finite=False)),  # scaled: no square overflows
             "method": method,
         }
 
