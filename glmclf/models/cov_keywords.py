@@ -29,10 +29,9 @@ from glmclf.models.fit_options import check_seed, wide_offset
 FEW_CLUSTERS = 20  # below it tests reject too often even where clusters are alike (Cameron & Miller 2015, section VI)
 # share of the largest variance, and of the model-based variance, up to which a variance counts as 0
 NO_VARIANCE_SHARE, NO_VARIANCE = 1e-12, 1e-24
-SMALLEST_CLUSTER_SHARE = 1e-18  # of the model-based variance, up to which one is what solvers and rounding leave of 0
 OWN_OF_CLUSTERS = (
-    "as they do for the intercept and slopes that a cluster has for itself: their standard errors are rounding, and "
-    'clusters tell nothing of them. Use "HC1" for these.'
+    "as they do for the intercept and slopes that a cluster has for itself: clusters tell nothing of their spread, and "
+    'their standard errors, and those of predictions, are far too small. Use "HC1" for these.'
 )
 
 
@@ -168,11 +167,11 @@ def _lost_spread(found: Covariance, context: Context) -> str:
             "The multiway covariance is not positive semi-definite: standard errors of some combinations, as of "
             "predictions, are NaN. Use fewer groupings, or more clusters."
         )
+    if found.silent:
+        return f"Scores of every cluster add up to 0 for {found.silent} coefficients, {OWN_OF_CLUSTERS}"
     few = bool(found.clusters) and min(found.clusters) <= context.size  # the rank is low with so few clusters
     if few or len(found.clusters) > 1:
-        ratios = found.matrix.diagonal() / (context.objective.unit * context.bread.diagonal())
-        lost = int((ratios <= SMALLEST_CLUSTER_SHARE).sum())
-        return f"Scores of every cluster add up to 0 for {lost} coefficients, {OWN_OF_CLUSTERS}" if lost else ""
+        return ""
     if values[0] > NO_VARIANCE_SHARE * values[-1] and values[-1] > NO_VARIANCE:
         return ""
     return (

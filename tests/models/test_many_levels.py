@@ -128,8 +128,12 @@ def test_robust_covariances(monkeypatch, model, formula, how):
 
 def test_clusters_of_several_levels_each(monkeypatch):
     how = {"cov_type": "cluster", "cov_kwds": {"groups": "region"}}
-    with pytest.warns(InferenceWarning, match="Few clusters"):
-        check(*pair(monkeypatch, "Logit", "y ~ x + z + id", how=how))
+    with pytest.warns(InferenceWarning) as seen:
+        dense, found = pair(monkeypatch, "Logit", "y ~ x + z + id", how=how)
+    said = [str(w.message) for w in seen]
+    assert sum("Few clusters" in words for words in said) == 2
+    assert sum(f"add up to 0 for {len(found.params) - 2} coefficients" in words for words in said) == 2
+    check(dense, found)
 
 
 @pytest.mark.parametrize("given", [{"freq_weights": "w"}, {"weights": "share"}])

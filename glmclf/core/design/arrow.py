@@ -64,6 +64,16 @@ class GroupSums:
         border, levels = self.layout.gather(M)
         return self.top @ border + self.below @ levels.reshape(-1, M.shape[1])
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Groups and parameters."""
+        return len(self.top), self.layout.size
+
+    def squares(self) -> ndarray:
+        """Sums of the squares of each parameter's sums, (p,)."""
+        below = np.asarray(self.below.power(2).sum(axis=0)).reshape(self.layout.slots.shape)
+        return self.layout.scatter((self.top**2).sum(axis=0), below)
+
     def outer_products(self) -> ArrowMatrix | OuterProducts:
         """Sum of the groups' outer products: an arrow matrix where no group has rows of two levels.
 

@@ -31,6 +31,7 @@ from glmclf.core.numerics.arrow import (
 from glmclf.core.rows.blocks import Blocks
 from glmclf.inference.covariance.leverage import LeverageRule, Leverages, outer_gram, whole_gram
 
+SMALLEST_CLUSTER_SHARE = 1e-18  # of the information, up to which squares of sums are what solvers and rounding leave
 MAX_EXPANDED_SCORES = 2**27  # entries of the scores of rows that an X of fewer stands for
 
 
@@ -50,6 +51,9 @@ class Covariance:
         Number of clusters of each grouping; empty unless clustered.
     options : dict
         What else the type was told or found, in what JSON knows: lags; replications, seed and how many were left out.
+    silent : int
+        Coefficients of which the scores of every cluster add up to 0, as of an intercept that a cluster has for itself:
+        of their own spread clusters tell nothing.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Covariance:
     description: str
     clusters: tuple[int, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
+    silent: int = 0
 
     def rank(self, centred: bool) -> float:
         """Upper bound of the rank of the covariance matrix, by the number of clusters or replications; sums over
@@ -487,7 +492,15 @@ def _cluster(ctx: Context | InfluenceContext, groups: list[ndarray]) -> Covarian
         for some in combinations(members, k)
     ]
     V = functools.reduce(operator.add, parts)
-    return Covariance("cluster", V, COVARIANCES["cluster"].description, counts)
+    return Covariance("cluster", V, COVARIANCES["cluster"].description, counts, silent=_silent(ctx, S))
+
+
+def _silent(ctx: Context | InfluenceContext, S: Any) -> int:
+    """Number of coefficients of which the sums of scores by cluster, rows of S, are 0."""
+    if not isinstance(ctx, Context) or S.shape[1] != len(ctx.theta):
+        return 0
+    squares = S.squares() if isinstance(S, GroupSums) else (S * S).sum(axis=0)
+    return int((squares * ctx.unit <= SMALLEST_CLUSTER_SHARE * ctx.evaluation.information.diagonal()).sum())
 
 
 def _cells(groups: Sequence[Any]) -> tuple[Any, list[ndarray]]:
