@@ -167,17 +167,15 @@ def _lost_spread(found: Covariance, context: Context) -> str:
             "The multiway covariance is not positive semi-definite: standard errors of some combinations, as of "
             "predictions, are NaN. Use fewer groupings, or more clusters."
         )
-    if found.silent:
-        return f"Scores of every cluster add up to 0 for {found.silent} coefficients, {OWN_OF_CLUSTERS}"
     few = bool(found.clusters) and min(found.clusters) <= context.size  # the rank is low with so few clusters
-    if few or len(found.clusters) > 1:
-        return ""
-    if values[0] > NO_VARIANCE_SHARE * values[-1] and values[-1] > NO_VARIANCE:
-        return ""
-    return (
-        "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of some "
-        'coefficients or combinations are 0 or far too small. Use "nonrobust".'
-    )
+    low = values[0] <= NO_VARIANCE_SHARE * values[-1] or values[-1] <= NO_VARIANCE
+    if low and not few and len(found.clusters) <= 1:
+        return (
+            "Rows that alone determine a coefficient are fitted perfectly and have no residual: standard errors of "
+            'some coefficients or combinations are 0 or far too small. Use "nonrobust".'
+        )
+    silent = found.silent
+    return f"Scores of every cluster add up to 0 for {silent} coefficients, {OWN_OF_CLUSTERS}" if silent else ""
 
 
 def _check_clusters(groups: Groups) -> None:
