@@ -151,7 +151,21 @@ class Separation:
             firth = "Drop" if pseudo else 'Use bias_reduction="firth", drop'
             return f'{what}. {firth} the term, merge its levels, or take the limit estimates with separation="warn".'
         others = " The other coefficients are the limit estimates and can be used." if finite else ""
-        return f"{what}.{others} For tests {instead(pseudo)}."
+        return f"{what}.{others}{self._of_base()} For tests {instead(pseudo)}."
+
+    def _of_base(self) -> str:
+        """Advice where coefficients of a factor balance an infinite intercept; "" where none does."""
+        first = self._diverging.first(MAX_NAMES).items()
+        signs = {name[-1] if isinstance(name, tuple) else name: sign for name, sign in first}
+        own = signs.get("Intercept", 0.0)
+        factors = [name.partition("[T.")[0] for name, sign in signs.items() if "[T." in name and not sign == own]
+        if not own or not factors:
+            return ""
+        code = factors[0] if factors[0].startswith("C(") else f"C({factors[0]})"
+        return (
+            f" If the base level of {factors[0]} has one outcome, fewer coefficients are infinite beside another "
+            f'base: {code[:-1]}, Treatment("...")).'
+        )
 
 
 def instead(pseudo: bool) -> str:

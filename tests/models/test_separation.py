@@ -4,6 +4,7 @@ import fractions
 import io
 import itertools
 import pickle
+import re
 import warnings
 from dataclasses import replace
 
@@ -798,3 +799,14 @@ def test_a_regressor_far_from_zero(model, parts):
         ]
     for ask in answers:
         assert np.allclose(ask(res, far), ask(right, t), rtol=1e-7, atol=1e-12, equal_nan=True)
+
+
+def test_a_base_level_of_one_outcome_has_advice():
+    data = pd.DataFrame({"g": np.repeat(list("abcd"), 10), "y": np.tile([0, 1], 20), "k": np.tile(["u", "v"], 20)})
+    advice = r'If the base level of g has one outcome, .* another base: C\(g, Treatment\("\.\.\."\)\)'
+    for level, said in (("a", True), ("c", False)):
+        alike = data.assign(y=data.y.where(data.g != level, 1), k=data.k.where(data.g != level, "v"))
+        for model, formula in ((glmclf.Logit, "y ~ g"), (glmclf.MNLogit, "k ~ g")):
+            with pytest.warns(SeparationWarning) as seen:
+                model.from_formula(formula, alike).fit()
+            assert bool(re.search(advice, str(seen[0].message))) is said

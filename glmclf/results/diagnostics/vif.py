@@ -74,8 +74,8 @@ def information_factor(res: Any) -> tuple[Any, ndarray]:
     check_coordinates(estimate)
     if getattr(getattr((res._origin or res)._state.estimate, "limit", None), "recoding", None) is not None:
         raise NotImplementedError(
-            f'vif(of="information") of a separated fit ({res.separation}) with sum coding of many levels: use '
-            'treatment coding, or vif(of="design")'
+            f'vif(of="information") of a separated fit ({res.separation}) with a coding of many levels: use treatment '
+            'coding, or vif(of="design")'
         )
     basis, q = estimate.basis, res.model._likelihood.n_eta
     many = not isinstance(estimate.root, ndarray)
