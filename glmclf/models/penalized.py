@@ -251,6 +251,11 @@ class Regularization(Inputs):
         PerfectSeparationError
             Columns without a penalty separate these, so that the deviance of the fold would be infinite or nothing.
 
+        Warns
+        -----
+        InferenceWarning
+            The deviance still falls at the smallest alpha of those that were chosen here.
+
         Notes
         -----
         The deviance of a fold is -2 times its log-likelihood over its observations (weights); means over folds are
@@ -288,7 +293,13 @@ class Regularization(Inputs):
             what = f"{sum(short.values())} of the fits to folds did not converge (fold {quoted(short)})"
             warn(f"{what}; raise maxiter=", ConvergenceWarning)
         deviances = pd.DataFrame(dict(zip(labels, (r[0] for r in rows), strict=True)), index=path.params.index)
-        return RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
+        found = RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
+        if found.still_falls and np.ndim(alphas) == 0:  # who gives alphas knows where they end
+            warn(
+                f"the deviance still falls at the smallest alpha, {found.alpha_min:.3g}: give smaller ones, alphas=",
+                InferenceWarning,
+            )
+        return found
 
     @property
     def _penalized_results_class(self) -> Any:

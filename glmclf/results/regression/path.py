@@ -17,6 +17,7 @@ from glmclf.data.table.frame import labels
 from glmclf.errors import escaped
 from glmclf.results.tables.frames import notebook
 
+SLOPE_AT_END = 0.1  # standard errors that the deviance falls by to the last alpha, from which the path ends too early
 
 @under_usual_errors
 class RegularizationPath:
@@ -145,6 +146,15 @@ class RegularizationCV:
         best = self.cv.loc[self.alpha_min]
         within = self.cv.deviance <= best.deviance + best.se
         return float(self.cv.index[within].max())
+
+    @property
+    def still_falls(self) -> bool:
+        """Whether the mean deviance is smallest at the smallest alpha, and falls towards it by a tenth of a standard
+        error or more: smaller ones may be better."""
+        table = self.cv.sort_index()
+        if len(table) < 2 or self.alpha_min > table.index[0] or not table.index[0] > 0:
+            return False
+        return bool(table.deviance.iloc[1] - table.deviance.iloc[0] >= SLOPE_AT_END * table.se.iloc[0])
 
     @property
     def alpha(self) -> float:
