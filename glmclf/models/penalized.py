@@ -294,7 +294,7 @@ class Regularization(Inputs):
             warn(f"{what}; raise maxiter=", ConvergenceWarning)
         deviances = pd.DataFrame(dict(zip(labels, (r[0] for r in rows), strict=True)), index=path.params.index)
         found = RegularizationCV(path, deviances, np.array([r[1] for r in rows]), rule)
-        if found.still_falls and np.ndim(alphas) == 0:  # who gives alphas knows where they end
+        if found._still_falls and np.ndim(alphas) == 0:  # who gives alphas knows where they end
             warn(
                 f"the deviance still falls at the smallest alpha, {found.alpha_min:.3g}: give smaller ones, alphas=",
                 InferenceWarning,

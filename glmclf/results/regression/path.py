@@ -148,7 +148,7 @@ class RegularizationCV:
         return float(self.cv.index[within].max())
 
     @property
-    def still_falls(self) -> bool:
+    def _still_falls(self) -> bool:
         """Whether the mean deviance is smallest at the smallest alpha, and falls towards it by a tenth of a standard
         error or more: smaller ones may be better."""
         table = self.cv.sort_index()
