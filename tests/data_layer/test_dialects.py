@@ -231,6 +231,21 @@ def test_operators_of_r(formula, write):
         Logit.from_formula(formula, D)
 
 
+@pytest.mark.parametrize(
+    "formula, write",
+    [
+        ("y ~ x + i.k", r"write C\(k\) for a factor"),
+        ("y ~ ib2.k", r"ib2.k is Stata's: write C\(k\)"),
+        ("y ~ c.x + k", "write x alone"),
+        ("y ~ x##k", r"a \* b"),
+        ("y ~ x#k", "write a:b"),
+    ],
+)
+def test_words_of_stata(formula, write):
+    with pytest.raises(FormulaError, match=f"Stata.*{write}|{write}"):
+        Logit.from_formula(formula, D)
+
+
 # ---------------------------------------------------------------------------------------------------------- sizes
 @pytest.mark.parametrize(
     "code, words",

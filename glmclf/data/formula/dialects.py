@@ -1,4 +1,4 @@
-"""What users of other languages write in formulas: R's functions, `.` for all columns, names that Python cannot read.
+"""What users of other languages write in formulas: R's functions, Stata's prefixes, `.` for all columns, odd names.
 
 `with_all_columns` puts columns in place of a dot; `refuse_names` and `hinting` say how columns are written whose names
 are no words of Python, and what stands here for R's words.
@@ -39,13 +39,16 @@ R_FUNCTIONS = {
     "cluster": 'say fit(cov_type="cluster", cov_kwds={"groups": ...}) for clusters',
 }
 _CALLED = re.compile(rf"(?<![\w.])({'|'.join(re.escape(name) for name in R_FUNCTIONS)})\s*\(")
-R_SIGNS = {
+SIGNS = {
     "%in%": "%in% is R's: write x.isin([...])",
     "%%": "%% is R's: write np.mod(x, k) for the remainder of a division",
     "$": "$ is R's: write the column alone, without its table",
     "||": "there are no random effects, as (x || g) names them in R: take C(g), or clusters",
     "<-": "<- is R's: compute the column beforehand",
+    "##": "## is Stata's: write a * b for two columns and their interaction",
+    "#": "# is Stata's: write a:b for the interaction of two columns",
 }
+_OF_STATA = re.compile(r"(?<![\w.)\]])(i|ib\w*|c)\.([^\W\d]\w*)(?![\w.(])")  # i.firm, ib3.region, c.age
 _QUOTED = re.compile(r""" "[^"]*" | '[^']*' """, flags=re.VERBOSE)
 _DOT = re.compile(r"""(?<![\w.)\]"'])\.(?![\w.(\[])(\s*\^\s*(?=\d))?""")
 _WORDS = re.compile(r"[^\W\d]\w*((\.\w+)|(-[^\W\d]\w*))+")  # names that Python reads as attributes and differences
@@ -167,9 +170,14 @@ def _hints(formula: str, columns: list[Any], said: str) -> Iterator[str]:
     for name in dict.fromkeys(_CALLED.findall(text)):
         if R_FUNCTIONS[name] not in said and name not in columns:
             yield f"{name}() is R's: {R_FUNCTIONS[name]}."
-    for sign, hint in R_SIGNS.items():
+    for sign, hint in SIGNS.items():
         if sign in text and hint not in said:
             yield f"{hint[0].upper()}{hint[1:]}."
+            text = text.replace(sign, " ")
+    for prefix, name in dict.fromkeys(_OF_STATA.findall(text)):
+        if prefix not in columns and name in columns:
+            what = f"C({name}) for a factor" if prefix != "c" else f"{name} alone for a number"
+            yield f"{prefix}.{name} is Stata's: write {what}."
 
 
 def _stands(name: str, text: str, columns: list[Any]) -> bool:
