@@ -74,8 +74,8 @@ class BinaryResults(RegressionResults, StatsmodelsStyle, metaclass=NamesStatsmod
         -------
         DataFrame
             Indexed by coefficient, with the size of its change where that is not 1, as "age (per 10)": "odds ratio",
-            "std err", exp(u b) |u| se, "z", "P>|z|" (of b = 0), and the interval exp(u b -/+ c |u| se) under headings
-            such as "[0.025", "0.975]".
+            "std err", ``exp(u b) |u| se``, "z", "P>|z|" (of b = 0), and the interval ``exp(u b -/+ c |u| se)`` under
+            headings such as "[0.025", "0.975]".
 
         Raises
         ------
