@@ -39,7 +39,7 @@ R_FUNCTIONS = {
     "cluster": 'say fit(cov_type="cluster", cov_kwds={"groups": ...}) for clusters',
 }
 _CALLED = re.compile(rf"(?<![\w.])({'|'.join(re.escape(name) for name in R_FUNCTIONS)})\s*\(")
-SIGNS = {
+FOREIGN_SIGNS = {
     "%in%": "%in% is R's: write x.isin([...])",
     "%%": "%% is R's: write np.mod(x, k) for the remainder of a division",
     "$": "$ is R's: write the column alone, without its table",
@@ -170,7 +170,7 @@ def _hints(formula: str, columns: list[Any], said: str) -> Iterator[str]:
     for name in dict.fromkeys(_CALLED.findall(text)):
         if R_FUNCTIONS[name] not in said and name not in columns:
             yield f"{name}() is R's: {R_FUNCTIONS[name]}."
-    for sign, hint in SIGNS.items():
+    for sign, hint in FOREIGN_SIGNS.items():
         if sign in text and hint not in said:
             yield f"{hint[0].upper()}{hint[1:]}."
             text = text.replace(sign, " ")
