@@ -133,18 +133,21 @@ class DiscriminantModel(GenerativeModel[DiscriminantResults]):
             return coding
         return {**coding, "target": pd.DataFrame(target, self.feature_names, self.feature_names)}
 
+    def _start_with(self, read: Any, keywords: dict[str, Any]) -> None:
+        k, held = len(read.design.xnames) - 1, len(read) if isinstance(read, ReadTable) else 0
+        size, factors = 8 * max(held, k) * k, getattr(read.design, "factors", {})
+        if size > MAX_DENSE_BYTES and any(factor.levels is not None for factor in factors.values()):
+            raise NotImplementedError(
+                f"{type(self).__name__} takes the levels of a factor as normal features: {len(read):,} rows of {k:,} "
+                f"features and their covariances are {1e-9 * size:.1f} GB. NaiveBayes has a table for a factor, Logit "
+                "and MNLogit an intercept for each level"
+            )
+        super()._start_with(read, keywords)
+
     def _columns(self, read: ReadTable) -> Dense:
         if read.pieces is None:
             return Dense(np.asarray(read.X))
-        pieces, n = read.pieces[1:], len(read)
-        size = 8 * max(n, k := sum(len(p.num) for p in pieces)) * k
-        if size > MAX_DENSE_BYTES and any(p.codes is not None for p in pieces):
-            raise NotImplementedError(
-                f"{type(self).__name__} takes the levels of a factor as normal features: {n:,} rows of {k:,} features "
-                f"and their covariances are {1e-9 * size:.1f} GB. NaiveBayes has a table for a factor, Logit and "
-                "MNLogit an intercept for each level"
-            )
-        return self._columns_of(read.pieces, n)
+        return self._columns_of(read.pieces, len(read))
 
     def _columns_of(self, made: Any, n: int | None = None) -> Dense:
         return Dense(expand(made[1:], len(self._rows) if n is None else n))  # the first piece is the intercept

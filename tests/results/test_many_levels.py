@@ -298,10 +298,12 @@ def test_messages_about_many_levels_are_short():
 def test_many_levels_are_refused_by_size_where_all_are_needed_at_once(monkeypatch):
     data = table(levels=40)
     for module in (discriminant, bias):
-        monkeypatch.setattr(module, "MAX_DENSE_BYTES", 8 * 40 * 40)
+        monkeypatch.setattr(module, "MAX_DENSE_BYTES", 8 * 40 * 39)
     for model in (LDA, QDA):
         with pytest.raises(NotImplementedError, match=r"480 rows of 40 features .*NaiveBayes has a table"):
             model.from_formula("y ~ x + g", data)
+        with pytest.raises(NotImplementedError, match=r"480 rows of 40 features .*NaiveBayes has a table"):
+            model.from_formula("y ~ x + g", lambda: iter([data[:200], data[200:]]))
         assert model.from_formula("y ~ x + z", data).fit().nobs == len(data)
     with pytest.raises(NotImplementedError, match=r"all 41 coefficients.*firth"):
         Logit.from_formula("y ~ x + g", data).fit(bias_reduction="median")
